@@ -6,12 +6,17 @@
 #include "conformance/cases/case_schema.h"
 #include "reference/layout/scale_shape.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 namespace {
 
 // Seeds of layers and microbatches are further apart than the number of replays.
 constexpr std::int64_t kModuleSeeds = 100'000'007, kMicrobatchSeeds = 1'000'003;
+
+// Replays may go through as many orders of the groups as there are groups.
+constexpr std::size_t kMostGroups = 1024;
+constexpr std::int64_t kMostRows = std::int64_t{1} << 36;
 
 bool makes_weight_gradient(const std::string& step) { return step == "wgrad" || step == "NT"; }
 std::string pair(std::string_view key, std::string_view value) { return std::string(" ").append(key).append("=").append(value); }
@@ -101,6 +106,7 @@ std::int64_t buffer_rows(const CaseLine& line) {
   std::int64_t rows = line.integer("extra_rows");
   for (const std::int64_t each : line.splits())
     require(!__builtin_add_overflow(rows, each, &rows), "splits", each, "rows that fit int64 together");
+  require(rows <= kMostRows, "splits", rows, "at most 2^36 rows together, with extra_rows");
   return rows;
 }
 
@@ -224,7 +230,8 @@ Scenario scenario_of(const CaseLine& line) {
   require(order == "in_turn" || scenario.modules > 1, "order", order, "in_turn with one module");
   const std::string steps = line.text("steps");
   const std::vector<std::int64_t> splits = line.splits();
-  const std::int64_t rows = buffer_rows(line);
+  require(splits.size() <= kMostGroups, "splits", splits.size(), "at most 1024 groups in a scenario");
+  const std::int64_t rows = buffer_rows(line), seed = line.integer("seed");
   for (int module = 0; module < scenario.modules; ++module) {
     std::map<std::string, int> seen;
     std::map<std::string, std::size_t> latest, first;  // calls of a step within this module
@@ -237,8 +244,8 @@ Scenario scenario_of(const CaseLine& line) {
         call.step = step;
         call.module = module;
         call.microbatch = seen[call.step]++;
-        call.line = line_of_step(line, call.step, call.microbatch, splits, rows,
-                                 line.integer("seed") + module * kModuleSeeds + call.microbatch * kMicrobatchSeeds);
+        const std::int64_t own_seed = checked_sum(seed, module * kModuleSeeds + call.microbatch * kMicrobatchSeeds, "seed", seed);
+        call.line = line_of_step(line, call.step, call.microbatch, splits, rows, own_seed);
         const auto before = latest.find(call.step);
         if (makes_weight_gradient(call.step) && accumulates(line, call.microbatch) && before != latest.end()) {
           call.chained.push_back(call.step == "NT" ? ScenarioLink{"c", before->second, "d"}

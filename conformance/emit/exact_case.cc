@@ -8,6 +8,7 @@
 
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/generator.h"
+#include "conformance/generate/work_limit.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/ops/answer.h"
 #include "conformance/ops/output_map.h"
@@ -49,9 +50,19 @@ void require_small(std::int64_t bytes, std::int64_t most, const char* at_least) 
           fmt::format("at most {} (--max-bytes)", most));
 }
 
-// Before anything is computed: an element of an operand takes at least half a byte, and a block scale of 32 elements one byte.
+// An element of an operand takes at least half a byte, and a block scale of 32 elements one byte.
+constexpr std::int64_t kElementsOfByte = 64;
+
+// Before anything is computed.
 void require_small_line(const CaseLine& line, std::int64_t most) {
-  require_small(cost_of(line).elements / 64, most, "at least ");
+  require_small(cost_of(line).elements / kElementsOfByte, most, "at least ");
+}
+
+// Without making much more than what may be emitted: elements are counted up to four times on their way into a tensor.
+Case small_case(const CaseLine& line, std::int64_t most) {
+  std::int64_t elements = 0;
+  const WorkLimit limit(__builtin_mul_overflow(most, 8, &elements) ? INT64_MAX : elements);
+  return generate(line);
 }
 
 // Before the outputs are computed.
@@ -116,7 +127,7 @@ ExactCase exact_case(const CaseLine& line, const std::string& plan, std::int64_t
   require_one_exact_call(line, plan);
   require_small_line(line, max_bytes);
   ExactCase made;
-  made.problem = generate(line);
+  made.problem = small_case(line, max_bytes);
   if (!plan.empty()) made.problem.attributes["plan"] = plan;
   const std::vector<std::string> wanted = wanted_outputs(line);
   require_small(bytes_in(made.problem.in), max_bytes, "at least ");

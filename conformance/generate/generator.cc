@@ -11,6 +11,7 @@
 #include "conformance/generate/ops.h"
 #include "conformance/generate/tensors.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 namespace {
@@ -27,6 +28,15 @@ void enlarge_rows_beyond(const CaseLine& line, Case& result) {
                                            inputs::largest_code(tensor.type));
     inputs::store(codes, tensor,
                   tensor.elements() * (tensor.type == Format::e2m1 ? 2 : 1) - static_cast<std::int64_t>(codes.size()));
+  }
+}
+
+// An extent can then be multiplied by a number of groups, 2^20 at most, or by a small factor.
+void require_extents(const CaseLine& line) {
+  constexpr std::int64_t kLongest = std::int64_t{1} << 36;
+  for (const std::string_view key : {"R", "K", "N", "extra_rows", "max_m", "topk", "tensors", "length"}) {
+    if (find_key(*find_op(line.op), key) == nullptr || !line.has(key)) continue;
+    require(line.integer(key) <= kLongest, key, line.integer(key), "at most 2^36");
   }
 }
 
@@ -73,6 +83,7 @@ std::vector<std::string> outputs_of_quantize(const CaseLine& line) {
 
 Case generate(const CaseLine& line) {
   require(line.op != "scenario", "op", line.op, "one call: a scenario has several");
+  require_extents(line);
   Case result;
   result.name = name_of(line);
   result.op = line.op;
@@ -158,6 +169,21 @@ std::vector<std::string> wanted_outputs(const CaseLine& line) {
   return outputs;
 }
 
+namespace {
+
+// Rows of x, dy and D: those of the groups, those that fill a group up to where the next one may begin, and those beyond.
+std::int64_t rows_of_product(const CaseLine& line, const std::vector<std::int64_t>& splits) {
+  const bool has_layouts = line.op == "grouped_gemm";
+  const std::string layout = has_layouts ? line.text("grouped_layout") : "splits";
+  if (layout == "masked") return cost_product({std::ssize(splits), line.integer("max_m")});
+  const std::int64_t alignment = layout == "splits" ? 1 : line.integer("alignment");
+  std::int64_t rows = line.integer("extra_rows");
+  for (const std::int64_t each : splits) rows = cost_sum(rows, cost_product({ceil_div(each, alignment), alignment}));
+  return rows;
+}
+
+}  // namespace
+
 CaseCost cost_of(const CaseLine& line) {
   CaseCost cost;
   if (line.op == "scenario") {
@@ -172,17 +198,18 @@ CaseCost cost_of(const CaseLine& line) {
   if (line.op == "grouped_gemm" || line.op.starts_with("linear_")) {
     const std::int64_t N = line.integer("N"), K = line.integer("K");
     const std::vector<std::int64_t> splits = line.splits();
-    const std::int64_t rows = inputs::sum_of(splits);
-    cost.macs = cost_product({rows, N, K});
-    cost.elements = cost_sum(cost_product({rows, cost_sum(N, K)}), cost_product({std::ssize(splits), N, K}));
+    cost.macs = cost_product({inputs::sum_of(splits), N, K});
+    cost.elements =
+        cost_sum(cost_product({rows_of_product(line, splits), cost_sum(N, K)}), cost_product({std::ssize(splits), N, K}));
   } else if (line.op == "delayed_update") {
     cost.elements = cost_product({line.integer("tensors"), line.integer("length")});
   } else if (line.op.starts_with("splits_to_offsets")) {
     cost.elements = static_cast<std::int64_t>(line.splits(line.op == "splits_to_offsets_2d" ? "first" : "splits").size());
   } else if (line.op == "permute" || line.op == "unpermute") {
-    cost.elements = cost_product({line.integer("R"), line.integer("topk"), line.integer("K")});
+    const std::int64_t between = cost_product({line.integer("experts"), line.integer("alignment") - 1});
+    cost.elements = cost_product({cost_sum(cost_product({line.integer("R"), line.integer("topk")}), between), line.integer("K")});
   } else {
-    cost.elements = cost_product({inputs::rows_of(line).active, line.integer("K")});
+    cost.elements = cost_product({inputs::rows_of(line).total, line.integer("K")});
   }
   return cost;
 }

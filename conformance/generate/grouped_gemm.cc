@@ -9,6 +9,7 @@
 #include "conformance/generate/compose.h"
 #include "conformance/generate/operands.h"
 #include "conformance/generate/placed_rows.h"
+#include "conformance/generate/work_limit.h"
 #include "reference/gemm/plan.h"
 
 namespace assay::conformance::inputs {
@@ -74,6 +75,7 @@ std::vector<std::int64_t> GroupedGemmMaker::starts_of_groups() const {
 }
 
 std::vector<bool> GroupedGemmMaker::rows_with_group() const {
+  count_work(rows.rows);
   std::vector<bool> with(static_cast<std::size_t>(rows.rows));
   for (const RowRange& each : rows.ranges) std::fill_n(with.begin() + static_cast<std::ptrdiff_t>(each.first), each.rows, true);
   return with;
@@ -188,7 +190,9 @@ void GroupedGemmMaker::add(const std::string& name, std::int64_t columns, bool w
   each.placed = placed && !weights;
   if (each.placed && !contract_rows && block_scaled) each.scale_rows = rows.scale_rows;
   if (each.placed && !contract_rows && rows.layout == GroupedLayout::psum)
-    each.scale.no_group = [with = rows_with_group()](std::int64_t row) { return !with[static_cast<std::size_t>(row)]; };
+    each.scale.no_group = [with = rows_with_group()](std::int64_t row) {
+      return row < std::ssize(with) && !with[static_cast<std::size_t>(row)];  // a tensor without rows may have a scale
+    };
   if (line.text("scaling") == "per_row_column") each.scales_of_rows = contract_rows ? groups * columns : each.total_rows;
   each.pattern.contract_rows = contract_rows;
   each.pattern.role = role;

@@ -31,7 +31,7 @@ GroupRows place_rows(const CaseLine& line, Case& result) {
     GroupRows rows;
     rows.splits = splits;
     rows.open_rows = sum_of(splits);
-    rows.rows = rows.open_rows + extra;
+    rows.rows = checked_sum(rows.open_rows, extra, "extra_rows", extra);
     return rows;
   }
   const std::int64_t alignment = line.integer("alignment");

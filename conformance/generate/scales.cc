@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "conformance/generate/compose.h"
+#include "conformance/generate/work_limit.h"
 #include "conformance/support/counter_random.h"
 #include "reference/layout/swizzle.h"
 #include "reference/types/error.h"
@@ -117,6 +118,7 @@ Tensor block_scales_tensor(const ScaleRequest& request, Recipe recipe, Direction
   store(std::vector<std::uint32_t>(static_cast<std::size_t>(offsets.back()), poison), tensor);
   for (std::size_t g = 0; g < splits.size(); ++g) {
     const ScaleShape shape = scale_shape(recipe, direction, splits[g], columns);
+    count_work(shape.used_rows);  // they are gone through, whatever their length
     for (std::int64_t i = 0; i < shape.used_rows; ++i) {
       for (std::int64_t j = 0; j < shape.used_columns; ++j) {
         if (r.no_group && r.no_group(recipe == Recipe::block_1x128 ? j : i)) continue;

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "conformance/cases/case_schema.h"
+#include "conformance/generate/work_limit.h"
 #include "reference/support/parallel.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance::inputs {
 namespace {
@@ -23,6 +25,7 @@ Tensor make(Format type, std::vector<std::int64_t> shape) {
     require(!__builtin_mul_overflow(elements, extent, &elements) && elements <= kMaxElements, "size", extent,
             "tensors of at most 2^36 elements");
   }
+  count_work(elements);
   const std::int64_t width = type == Format::e2m1 ? 8 : bits_of(type);  // e2m1 counts bytes
   tensor.bytes.resize(static_cast<std::size_t>(elements * width / 8));
   return tensor;
@@ -89,6 +92,7 @@ std::vector<std::uint32_t> pattern_bits(const PatternRequest& request) {
   std::int64_t elements = 0;
   require(!__builtin_mul_overflow(request.rows, request.columns, &elements) && elements <= kMaxElements, "size", request.columns,
           "tensors of at most 2^36 elements");
+  count_work(std::max(elements, request.rows));
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(elements));
   fill_pattern(request, bits);
   return bits;
@@ -100,6 +104,7 @@ void poison_tail(std::vector<std::uint32_t>& bits, std::int64_t active, std::int
 
 void store_pattern(const PatternRequest& request, std::int64_t active, Tensor& tensor, Transposed splits) {
   const std::int64_t columns = request.columns;
+  count_work(request.rows);  // they are gone through, whatever their length
   const std::vector<std::int64_t> starts = splits == nullptr ? std::vector<std::int64_t>{0} : starts_of(*splits);
   // Chunks of rows begin on multiples of 64 within their group; the part past the groups is one more chunk.
   struct Chunk {
@@ -184,7 +189,10 @@ Rows rows_of(const CaseLine& line) {
   rows.total = rows.active;
   if (rows.grouped) {
     const OpSchema* op = find_op(line.op);
-    if (find_key(*op, "extra_rows") != nullptr) rows.total += line.integer("extra_rows");
+    if (find_key(*op, "extra_rows") != nullptr) {
+      const std::int64_t extra = line.integer("extra_rows");
+      rows.total = checked_sum(rows.total, extra, "extra_rows", extra);
+    }
   }
   return rows;
 }

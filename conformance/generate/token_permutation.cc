@@ -10,6 +10,7 @@
 #include "conformance/generate/ops.h"
 #include "conformance/generate/scales.h"
 #include "conformance/generate/tensors.h"
+#include "conformance/generate/work_limit.h"
 #include "conformance/support/counter_random.h"
 #include "reference/types/error.h"
 #include "reference/types/sizes.h"
@@ -28,8 +29,10 @@ Routing routing_of(const CaseLine& line) {
   Routing routing{line.integer("R"), line.integer("topk"), 0, {}};
   const std::int64_t experts = line.integer("experts"), alignment = line.integer("alignment"), dropped = line.integer("dropped");
   const std::int64_t entries = checked_product(routing.tokens, routing.topk, "topk", routing.topk);
-  routing.permuted_rows = entries - dropped + checked_product(experts, alignment - 1, "experts", experts);
+  routing.permuted_rows =
+      checked_sum(entries - dropped, checked_product(experts, alignment - 1, "experts", experts), "alignment", alignment);
   make(Format::i32, {routing.permuted_rows});  // refuses a size that no tensor has
+  count_work(entries);
   const CounterRandom random(static_cast<std::uint64_t>(line.integer("seed")), "row_map");
   std::map<std::uint64_t, std::vector<std::int64_t>> of_expert;  // only of those that have any: a line may state any number
   std::vector<std::int64_t> order(static_cast<std::size_t>(entries));
@@ -113,9 +116,10 @@ void generate_unpermute(const CaseLine& line, Case& result) {
   for (const std::int64_t row : routing.row_map) {
     if (row >= 0) named[static_cast<std::size_t>(row)] = true;
   }
-  const std::vector<std::uint32_t> poison(static_cast<std::size_t>(line.integer("K")), nan_code(permuted.type));
+  const std::int64_t columns = named.empty() ? 0 : line.integer("K");
+  const std::vector<std::uint32_t> poison(static_cast<std::size_t>(columns), nan_code(permuted.type));
   for (std::size_t row = 0; row < named.size(); ++row) {
-    if (!named[row]) store(poison, permuted, static_cast<std::int64_t>(row) * line.integer("K"));
+    if (!named[row]) store(poison, permuted, static_cast<std::int64_t>(row) * columns);
   }
   result.in["permuted"] = std::move(permuted);
   if (line.integer("weights") == 0) return;

@@ -30,8 +30,14 @@ def recorded_cases(manifest, file):
     return sum(sum(each["cases"].values()) for each in manifest["fixtures"] if each["file"] == file)
 
 
+def found_at_all(kills):
+    """Of faults with numbers of failed cases by profile."""
+    return sum(max(each.values()) > 0 for each in kills["faults"].values())
+
+
 # Figures that pages quote from these files: the file, the text made from it, the pages.
 README, MEASURED, RESULTS = "README.md", "docs/measured.md", "docs/results.md"
+EXPLAINED = "docs/explained_faults.md"
 FIGURES = [
     ("bench/results/h200_random_products.json",
      lambda f: commas(f["shapes"]["passed"] + f["shapes"]["failed"]) + " random shapes", [MEASURED, RESULTS]),
@@ -41,6 +47,9 @@ FIGURES = [
     ("bench/results/h200_suite_crossed.json", lambda f: f"{f['suite']['counts']['words'] / 1e6:.0f} million elements", [RESULTS]),
     ("golden/manifest.json", lambda f: f"{recorded_cases(f, 'transformer_engine_quantize.h5')} recorded cases", [MEASURED]),
     ("golden/manifest.json", lambda f: f"{recorded_cases(f, 'cublaslt_grouped_gemm.h5')} recorded cases", [MEASURED]),
+    ("bench/results/unseen_faults_kills.json", lambda f: f"finds all {found_at_all(f)}", [EXPLAINED]),
+    ("bench/results/unseen_faults_kills.json", lambda f: f"{sum(each['smoke'] > 0 for each in f['faults'].values())} fail in the profile smoke",
+     [EXPLAINED]),
     ("bench/results/h200_memory_states.json", lambda f: f"{min(us for _, us in f['in_order'])} us", [MEASURED]),
 ]
 

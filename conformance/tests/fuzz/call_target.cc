@@ -19,6 +19,7 @@
 #include "conformance/backends/call_layout.h"
 #include "conformance/cases/case_schema.h"
 #include "conformance/generate/generator.h"
+#include "conformance/generate/work_limit.h"
 #include "conformance/judge/call_runner.h"
 #include "conformance/ops/answer.h"
 #include "conformance/tests/fuzz/targets.h"
@@ -30,8 +31,8 @@ namespace {
 using namespace assay::conformance;
 
 constexpr std::size_t kMemory = 1 << 16, kGap = 64;
-constexpr std::int64_t kProducts = 1 << 14, kElements = 1 << 12;
-constexpr std::size_t kEdits = 30;
+constexpr std::int64_t kProducts = 1 << 14, kElements = 1 << 12, kWork = 1 << 16;
+constexpr std::size_t kEdits = 30, kLongestLine = 1 << 16;
 
 std::int64_t number(const std::string& word) {
   std::int64_t value = 0;
@@ -213,8 +214,10 @@ void run_calls(std::string_view data) {
   std::getline(text, first);
   try {
     const CaseLine line = parse_case_line(first);
+    if (to_text(line).size() > kLongestLine) return;
     const CaseCost cost = cost_of(line);
     if (line.op == "scenario" || cost.macs > kProducts || cost.elements > kElements) return;
+    const WorkLimit limit(kWork);
     EditedCall call(line);
     std::string edit;
     for (std::size_t edits = 0; edits < kEdits && std::getline(text, edit); ++edits) call.edit(edit);

@@ -1,15 +1,21 @@
 // Replays the corpus of each target, and mutations of it that are the same on every machine.
 //
 //   fuzz_replay [--mutations N] [--seconds S] [--seed N] CORPUS [TARGET...]
+//   fuzz_replay --extremes [one]
 //
 // N mutations of each input (50), or with --seconds as many as fit into S seconds for each target. A fault ends the program; the
 // input is then in fuzz_fault.txt beside it, and the line before says which target, file, seed and number made it.
+//
+// --extremes: the targets of case lines and of calls on lines of extreme values (extreme_lines.h), of which each must be cheap:
+// refused, or done within the memory of a small case. What it takes is counted in bytes that are asked for, which is the same on
+// every machine. With `one`, without pairs of keys, for slow builds.
 
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,9 +23,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "conformance/tests/fuzz/extreme_lines.h"
 #include "conformance/tests/fuzz/targets.h"
 #include "golden/tests/random.h"
 
@@ -31,6 +40,9 @@ using assay::golden::Random;
 constexpr unsigned kSecondsOfAnInput = 30;  // on a busy machine; most take less than a millisecond
 constexpr rlim_t kMemory = rlim_t{4} << 30;
 constexpr std::size_t kLongest = 1 << 16;
+
+constexpr std::int64_t kBytesOfAnExtreme = std::int64_t{1} << 30;
+std::atomic<std::int64_t> bytes_asked_for = 0;
 
 std::string now_running;  // for the handler of signals
 std::string input;
@@ -169,14 +181,47 @@ std::int64_t run_target(const Target& target, const std::filesystem::path& folde
   return runs;
 }
 
+// Every number of every op is tried, and none may cost much.
+int run_extremes(bool pairs) {
+  std::map<std::string, std::int64_t> read;  // lines that parse, by op and key
+  const std::vector<ExtremeLine> lines = extreme_lines(pairs);
+  std::int64_t largest = 0;
+  for (const ExtremeLine& each : lines) {
+    std::int64_t& count = read[each.op + " " + each.key];
+    count += is_case_line(each.text);
+    for (const char* const name : {"case_lines", "calls"}) {
+      const std::int64_t before = bytes_asked_for.load();
+      run_one(*find_target(name), each.text, each.text);
+      const std::int64_t bytes = bytes_asked_for.load() - before;
+      largest = std::max(largest, bytes);
+      promise(bytes <= kBytesOfAnExtreme, "a line takes at most 2^30 bytes, not " + std::to_string(bytes), each.text);
+    }
+  }
+  for (const auto& [key, count] : read) promise(count > 0, "an extreme value of it is a case line: " + key, "");
+  std::printf("%zu lines of extreme values of %zu keys; at most %lld bytes\n", lines.size(), read.size(),
+              static_cast<long long>(largest));
+  return lines.empty();
+}
+
 }  // namespace
+
+// Counts what is asked for. Sanitizers have allocators of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void* operator new(std::size_t size) {
+  bytes_asked_for += static_cast<std::int64_t>(size);
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 int main(int argc, char** argv) {
   Options options;
   std::vector<std::string> words;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const bool has_value = word.starts_with("--") && i + 1 < argc;
+    const bool has_value = word.starts_with("--") && word != "--extremes" && i + 1 < argc;
     if (has_value && word == "--mutations") {
       options.mutations = std::atoll(argv[++i]);
     } else if (has_value && word == "--seconds") {
@@ -187,13 +232,19 @@ int main(int argc, char** argv) {
       words.push_back(word);
     }
   }
-  if (words.empty())
-    return std::fprintf(stderr, "usage: fuzz_replay [--mutations N] [--seconds S] [--seed N] CORPUS [TARGET...]\n"), 2;
+  const bool extremes = !words.empty() && words[0] == "--extremes";
+  if (words.empty() || (extremes && words.size() > 1 && (words.size() > 2 || words[1] != "one")))
+    return std::fprintf(stderr,
+                        "usage: fuzz_replay [--mutations N] [--seconds S] [--seed N] CORPUS [TARGET...]\n"
+                        "       fuzz_replay "
+                        "--extremes [one]\n"),
+           2;
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const rlimit memory{kMemory, kMemory};  // an input that asks for more ends with std::bad_alloc
   setrlimit(RLIMIT_AS, &memory);
 #endif
   for (const int each : {SIGALRM, SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGBUS}) signal(each, on_fault);
+  if (extremes) return run_extremes(words.size() == 1);
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (find_target(words[i]) == nullptr) return std::fprintf(stderr, "%s is no target\n", words[i].c_str()), 2;
   }

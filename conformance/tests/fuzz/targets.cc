@@ -25,6 +25,7 @@ constexpr Target kTargets[] = {
     {"merge", run_merge, "result files, each behind a line '=== NAME', merged"},
     {"report", run_report, "result files in the same form, as pages and files for CI servers"},
     {"journal", run_journal, "the files of a journal's folder, in the same form, merged"},
+    {"predictions", run_predictions, "a file of predict, as --predicted and --resume read it"},
     {"fixtures", run_fixtures, "an HDF5 file, read in a process of its own"},
 };
 // clang-format on

@@ -34,6 +34,7 @@ class InputFile {
   std::string path_;
 };
 
+bool is_case_line(const std::string& text);
 void run_case_lines(std::string_view data);
 void run_case_text(std::string_view data);
 void run_plan_lines(std::string_view data);
@@ -46,6 +47,7 @@ void run_waivers(std::string_view data);
 void run_merge(std::string_view data);
 void run_report(std::string_view data);
 void run_journal(std::string_view data);
+void run_predictions(std::string_view data);
 void run_fixtures(std::string_view data);
 
 }  // namespace assay::fuzz

@@ -28,7 +28,7 @@ namespace {
 
 using namespace assay::conformance;
 
-constexpr std::size_t kLines = 40;                             // of an input
+constexpr std::size_t kLines = 40, kLongestLine = 1 << 16;     // of an input
 constexpr std::int64_t kProducts = 1 << 18, kBytes = 1 << 14;  // of a case that is answered
 
 std::vector<std::string> lines_of(std::string_view data) {
@@ -54,11 +54,21 @@ void answer_line(const CaseLine& line, std::string_view input) {
 
 }  // namespace
 
+bool is_case_line(const std::string& text) {
+  try {
+    parse_case_line(text);
+    return true;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
 void run_case_lines(std::string_view data) {
   for (const std::string& text : lines_of(data)) {
     try {
       const CaseLine line = parse_case_line(text);
       const std::string canonical = to_text(line);
+      if (canonical.size() > kLongestLine) continue;  // a million groups, which a few words ask for
       const CaseLine again = parse_case_line(canonical);
       promise(again == line && to_text(again) == canonical, "canonical text reads as the same case", text);
       promise(name_of(again) == name_of(line), "a case has one name", text);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "conformance/generate/work_limit.h"
 #include "conformance/support/counter_random.h"
 #include "reference/formats/encode.h"
 #include "reference/types/error.h"
@@ -303,6 +304,51 @@ TEST(Cost, OfSizesThatNoMachineHoldsIsTheLargest) {
   EXPECT_EQ(product.elements, kLargest);
   EXPECT_EQ(cost_of(parse_case_line("grouped_gemm kind=bf16 splits=0 N=9223372036854775807 K=3")).macs, 0);
   EXPECT_EQ(cost_of(parse_case_line("grouped_gemm kind=bf16 splits=5,3 N=7 K=11")).macs, 8 * 7 * 11);
+}
+
+// A group begins at a multiple of the alignment: rows up to there are made too.
+TEST(Cost, CountsTheRowsThatAPlaceOfGroupsAdds) {
+  const auto elements = [](const std::string& line) { return cost_of(parse_case_line(line)).elements; };
+  EXPECT_EQ(elements("grouped_gemm kind=bf16 splits=5,0,7 N=3 K=4"), 12 * 7 + 3 * 3 * 4);
+  EXPECT_EQ(elements("grouped_gemm kind=bf16 splits=5,0,7 N=3 K=4 extra_rows=10"), 22 * 7 + 3 * 3 * 4);
+  EXPECT_EQ(elements("grouped_gemm kind=bf16 grouped_layout=psum alignment=100 splits=5,0,107 N=3 K=4"), 300 * 7 + 3 * 3 * 4);
+  EXPECT_EQ(elements("grouped_gemm kind=bf16 grouped_layout=masked max_m=50 splits=5,0,7 N=3 K=4"), 150 * 7 + 3 * 3 * 4);
+  EXPECT_EQ(elements("permute R=6 topk=2 experts=3 alignment=101 K=4"), (12 + 3 * 100) * 4);
+  EXPECT_EQ(elements("quantize recipe=mxfp8 splits=5,7 extra_rows=20 K=4"), 32 * 4);
+  EXPECT_GT(elements("grouped_gemm kind=bf16 grouped_layout=m_indices alignment=27066557392404 splits=5,0,7 N=8 K=16"),
+            std::int64_t{1} << 48);
+}
+
+// A limit is held before anything of the size is made, and is gone with its object.
+TEST(Work, IsRefusedAboveTheLimit) {
+  const CaseLine line = parse_case_line("quantize recipe=mxfp8 R=1000 K=32");
+  {
+    const WorkLimit limit(1000);
+    EXPECT_THROW(generate(line), InvalidArgument);
+  }
+  {
+    const WorkLimit limit(1'000'000);
+    generate(line);
+    EXPECT_GE(limit.counted(), 32'000);
+    EXPECT_THROW(
+        generate(parse_case_line("grouped_gemm kind=bf16 grouped_layout=m_indices alignment=27066557392 splits=5,7 N=8 K=16")),
+        InvalidArgument);
+    EXPECT_THROW(generate(parse_case_line("permute R=4 topk=1 experts=4 alignment=68719476736 K=0")), InvalidArgument);
+    EXPECT_THROW(generate(parse_case_line("swizzle recipe=mxfp8 R=68719476736 K=0")), InvalidArgument);  // rows of no length
+  }
+  EXPECT_NO_THROW(generate(line));
+}
+
+TEST(Generate, RefusesExtentsThatNoTensorHas) {
+  EXPECT_THROW(case_of("grouped_gemm kind=bf16 splits=0,0 N=9223372036854775807 K=0"), InvalidArgument);
+  EXPECT_THROW(case_of("linear_forward recipe=none splits=0 N=0 K=68719476737"), InvalidArgument);
+  EXPECT_THROW(case_of("quantize recipe=mxfp8 splits=1 extra_rows=9223372036854775807 K=0"), InvalidArgument);
+}
+
+// No group has rows, and so no row of the tensor is asked for its group.
+TEST(Generate, GroupsThatEndAtRowZero) {
+  const Case made = case_of("grouped_gemm kind=fp8_per_tensor N=16 K=16 grouped_layout=psum alignment=16 splits=0");
+  EXPECT_EQ(made.in.at("x_rowwise_data").elements(), 0);
 }
 
 }  // namespace

@@ -235,6 +235,16 @@ TEST(ScenarioSplits, RotateFurtherInMicrobatchesAndLayers) {
   EXPECT_EQ(splits_in(inputs[3]), (std::vector<std::int64_t>{1, 2, 3}));
 }
 
+// Replays go through as many orders of the groups: with many groups they would take more memory than a machine has.
+TEST(Scenario, SizesThatNoMachineHoldsAreRefused) {
+  const std::string words = "scenario recipe=none steps=forward N=8 K=16 replay=2:splits ";
+  EXPECT_NO_THROW(parse_case_line(words + "splits=1024x1"));
+  EXPECT_THROW(parse_case_line(words + "splits=65536x1"), InvalidArgument);
+  EXPECT_THROW(parse_case_line(words + "splits=1,68719476736"), InvalidArgument);
+  EXPECT_THROW(parse_case_line(words + "splits=1 change=edges extra_rows=9223372036854775806"), InvalidArgument);
+  EXPECT_THROW(parse_case_line(words + "splits=1 modules=2 seed=9223372036854775807"), InvalidArgument);
+}
+
 TEST(Scenario, IsNoSingleCall) {
   EXPECT_THROW(generate(parse_case_line("scenario recipe=none steps=forward splits=3 N=8 K=16 replay=2")), InvalidArgument);
 }
