@@ -17,8 +17,10 @@ void append(std::vector<CaseLine>& lines, std::vector<CaseLine> more) {
 
 namespace {
 
-void append_written(std::vector<CaseLine>& lines, Profile section) {
-  for (const CaseText& each : written_cases()) append(lines, each.of(section));
+void append_written(std::vector<CaseLine>& lines, Profile section, bool covers = false) {
+  for (const CaseText& each : written_cases()) {
+    if (each.is_cover == covers) append(lines, each.of(section));
+  }
 }
 
 // `pattern` with * and ? against the whole of `text`.
@@ -78,9 +80,13 @@ std::string_view name_of(Profile profile) {
   return profile == Profile::smoke ? "smoke" : profile == Profile::standard ? "standard" : "full";
 }
 
-std::vector<CaseLine> catalogue(Profile profile) {
+namespace {
+
+// What computes lines from those before it does not see the covers: they would change what it computes.
+std::vector<CaseLine> lines_of(Profile profile, bool covers) {
   std::vector<CaseLine> lines;
   append_written(lines, Profile::smoke);
+  const auto smoke_end = static_cast<std::ptrdiff_t>(lines.size());
   if (profile != Profile::smoke) {
     append_written(lines, Profile::standard);
     append(lines, covered_lines(0));
@@ -95,6 +101,7 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, thin_lines());
     append(lines, rule_lines(0));
     append(lines, plan_lines(0));
+    if (covers) append_written(lines, Profile::standard, true);
   }
   if (profile == Profile::full) {
     append_written(lines, Profile::full);
@@ -103,6 +110,11 @@ std::vector<CaseLine> catalogue(Profile profile) {
     append(lines, rule_lines(1));
     append(lines, plan_lines(1));
   }
+  if (covers) {
+    std::vector<CaseLine> cover;
+    append_written(cover, Profile::smoke, true);
+    lines.insert(lines.begin() + smoke_end, cover.begin(), cover.end());
+  }
   std::set<std::string> seen;
   std::vector<CaseLine> unique;
   for (CaseLine& line : lines) {
@@ -110,6 +122,12 @@ std::vector<CaseLine> catalogue(Profile profile) {
   }
   return unique;
 }
+
+}  // namespace
+
+std::vector<CaseLine> catalogue(Profile profile) { return lines_of(profile, true); }
+
+std::vector<CaseLine> catalogue_without_covers(Profile profile) { return lines_of(profile, false); }
 
 Selection select(const std::vector<CaseLine>& cases, const std::vector<std::string>& words) {
   Selection selection;

@@ -22,6 +22,9 @@ std::optional<Profile> profile_named(std::string_view name);
 std::string_view name_of(Profile profile);
 
 std::vector<CaseLine> catalogue(Profile profile);
+// Without the lines of cover_*.txt, which `assay selftest --cover-profiles` adds where other lines of the profile do not find a
+// planted fault.
+std::vector<CaseLine> catalogue_without_covers(Profile profile);
 
 struct Selection {
   std::vector<CaseLine> cases;         // in the given order

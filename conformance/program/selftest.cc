@@ -10,9 +10,9 @@
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/program/case_files.h"
 #include "conformance/program/run_selection.h"
+#include "conformance/program/selftest_covers.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/output_file.h"
-#include "conformance/selftest/hunt/cover.h"
 #include "conformance/selftest/hunt/hunt.h"
 #include "conformance/selftest/hunt/summary.h"
 #include "conformance/suites/progress.h"
@@ -27,9 +27,10 @@ namespace {
 
 struct SelftestOptions {
   std::vector<std::string> words, case_files, mutants, families, matrices, survivors_of;
-  std::string profile = "smoke", library, proofs, again, shard, json, cover, record, list;
+  std::string profile = "smoke", library, proofs, again, shard, json, list;
+  CoverFiles covers;
   std::int64_t seed = 1, cost_limit = 0;
-  int kills = 2, tries = 0, jobs = 0, cover_times = 1, show = 10;
+  int kills = 2, tries = 0, jobs = 0, show = 10;
   bool unproved = false;
 };
 
@@ -68,25 +69,6 @@ Proofs proofs_of(const SelftestOptions& options, const std::vector<Mutant>& muta
   return std::filesystem::exists(own) ? Proofs::read(own, mutants) : Proofs();
 }
 
-// The files of --cover and --record.
-void write_cover(const SelftestOptions& options, const KillMatrix& matrix, const std::vector<const Mutant*>& mutants) {
-  std::vector<bool> counts;
-  for (const Mutant* each : mutants) counts.push_back(!each->benign);
-  const std::vector<std::int32_t> cover = cover_of(matrix, options.cover_times, static_cast<std::uint64_t>(options.seed), counts);
-  std::string text = fmt::format(
-      "# Computed by `assay selftest --cover`: each mutant that any case of the matrix kills is killed by {}, and none can be "
-      "left "
-      "out.\n# {}, seed {}, profile {}, {} mutants {}, cases {}\n",
-      options.cover_times == 1 ? "one of these" : fmt::format("{} of these, where there are so many", options.cover_times),
-      matrix.date, options.seed, matrix.profile, matrix.rows.size(), matrix.mutants_digest.substr(0, 16),
-      matrix.cases_digest.substr(0, 16));
-  for (const std::int32_t each : cover) text += matrix.cases[static_cast<std::size_t>(each)].line + "\n";
-  if (!options.record.empty()) write_output(options.record, text_of(with_one_killer(matrix, cover)));
-  if (options.cover.empty()) return;
-  write_output(options.cover, text);
-  say("cover: {} of {} cases that kill, written to {}\n", cover.size(), matrix.cases.size(), options.cover);
-}
-
 ExitCode conclude(const SelftestOptions& options, const MutantLibrary& library, const KillMatrix& matrix, Outcome outcome) {
   std::vector<const Mutant*> mutants;
   {
@@ -107,7 +89,13 @@ ExitCode conclude(const SelftestOptions& options, const MutantLibrary& library, 
     write_output(options.list, text);
   }
   if (!options.json.empty()) write_output(options.json, text_of(matrix));
-  if (!options.cover.empty() || !options.record.empty()) write_cover(options, matrix, mutants);
+  if (options.covers.any()) {
+    std::vector<bool> counts;
+    for (const Mutant* each : mutants) counts.push_back(!each->benign);
+    CoverFiles files = options.covers;
+    files.seed = static_cast<std::uint64_t>(options.seed);
+    write_covers(files, matrix, counts);
+  }
   const FateCounts all = summary.counts("");
   const ExitCode code = outcome.exit_code();
   say("{} selftest: profile {}, {} cases, {} mutants: {} killed, {} proved equivalent, {} survived, {} not reached; benign: {} "
@@ -131,7 +119,9 @@ ExitCode report_matrices(const SelftestOptions& options, const MutantLibrary& li
   for (const std::string& each : options.matrices) matrices.push_back(matrix_given("--matrix", each));
   std::vector<std::string> order;
   for (const Mutant& each : library.mutants()) order.push_back(each.id);
-  const KillMatrix matrix = joined(matrices, options.matrices, order);
+  KillMatrix matrix = joined(matrices, options.matrices, order);
+  matrix.mutants = static_cast<std::int64_t>(order.size());
+  matrix.mutants_digest = library.digest();
   if (matrix.rows.size() < rows_of(matrices))
     say("{} of {} mutants of the files are not in this library\n", rows_of(matrices) - matrix.rows.size(), rows_of(matrices));
   return conclude(options, library, matrix, {});
@@ -310,12 +300,15 @@ void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
                   "Make the kills of this --record or --json file again, one for each mutant; a kill that is lost is a failure. "
                   "Profile and cases are "
                   "those of the file");
-  verb.add_option("--cover", options.cover,
+  verb.add_option("--cover", options.covers.cover,
                   "Write to this file case lines of which none can be left out and which kill every mutant that was killed");
-  verb.add_option("--record", options.record, "Write for --again which case of the cover kills each mutant");
-  verb.add_option("--cover-times", options.cover_times, "Lines of the cover that have to kill a mutant, where there are so many")
+  verb.add_option("--record", options.covers.record, "Write for --again which case of the cover kills each mutant");
+  verb.add_option("--cover-times", options.covers.times, "Lines of the cover that have to kill a mutant, where there are so many")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  verb.add_option(
+      "--cover-profiles", options.covers.profiles,
+      "Write to this folder cover_smoke.txt and cover_standard.txt: the lines by which these profiles are complemented");
   verb.add_option("--proofs", options.proofs,
                   "Written proofs that a mutant is no fault, a file or a folder of files; default: conformance/selftest/proofs "
                   "of the sources");
@@ -344,9 +337,10 @@ Exit code 0: no mutant survived without a proof, no benign variation failed, and
 2: wrong usage, or a library of another build. 4: no case or no mutant selected. 5: interrupted. docs/selftest.md says more.)");
   return [options] {
     try {
-      for (const std::string& path : {options->json, options->cover, options->record, options->list}) {
+      for (const std::string& path : {options->json, options->covers.cover, options->covers.record, options->list}) {
         if (!path.empty()) check_output(path);
       }
+      if (!options->covers.profiles.empty()) check_output(options->covers.profiles + "/cover_smoke.txt");
       if (!options->matrices.empty() && !options->again.empty())
         throw CLI::ValidationError("--again", "plants mutants: expected no --matrix beside it");
       fix_addresses();

@@ -11,16 +11,22 @@ namespace {
 
 class Covering {
  public:
-  Covering(const KillMatrix& matrix, int times, std::uint64_t seed, const std::vector<bool>& counts) : matrix_(matrix) {
+  Covering(const KillMatrix& matrix, const CoverDemand& demand) : matrix_(matrix) {
     kills_.resize(matrix.cases.size());
     needed_.resize(matrix.rows.size());
     for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
-      if (!counts.empty() && !counts[row]) continue;
-      const std::vector<std::int32_t>& killers = matrix.rows[row].killers;
-      needed_[row] = std::min(times, static_cast<int>(killers.size()));
-      for (const std::int32_t killer : killers) kills_[static_cast<std::size_t>(killer)].push_back(row);
+      if (!demand.counts.empty() && !demand.counts[row]) continue;
+      int possible = 0, there = 0;
+      for (const std::int32_t killer : matrix.rows[row].killers) {
+        const bool is_given = !demand.given.empty() && demand.given[at(killer)];
+        if (!is_given && demand.most_work > 0 && matrix.cases[at(killer)].work > demand.most_work) continue;
+        ++possible;
+        there += is_given;
+        if (!is_given) kills_[at(killer)].push_back(row);
+      }
+      needed_[row] = std::max(0, std::min(demand.times, possible) - there);
     }
-    const std::string salt = std::to_string(seed);
+    const std::string salt = std::to_string(demand.seed);
     for (const KillingCase& each : matrix.cases) ties_.push_back(variety_of(salt, each.line));
   }
 
@@ -86,8 +92,8 @@ class Covering {
 
 }  // namespace
 
-std::vector<std::int32_t> cover_of(const KillMatrix& matrix, int times, std::uint64_t seed, const std::vector<bool>& counts) {
-  Covering covering(matrix, times, seed, counts);
+std::vector<std::int32_t> cover_of(const KillMatrix& matrix, const CoverDemand& demand) {
+  Covering covering(matrix, demand);
   return covering.irreducible(covering.chosen());
 }
 

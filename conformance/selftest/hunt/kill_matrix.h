@@ -21,7 +21,7 @@ struct KillingCase {
 };
 
 struct KillMatrix {
-  // What it was made from. Rows of matrices can be joined where version, commit and mutants are equal.
+  // What it was made from.
   std::string version, commit, date;
   std::string profile;
   std::vector<std::string> words;  // that select cases
@@ -42,8 +42,9 @@ std::string text_of(const KillMatrix& matrix);
 // Errors: golden::FixtureError naming the file and what is wrong.
 KillMatrix read_kill_matrix(const std::string& path);
 
-// Rows of all, once each: killers of a mutant that several have are joined. `order`: ids of the library.
-// Errors: golden::FixtureError naming the two files where version, commit or mutants differ.
+// Rows of all, once each: killers of a mutant that several have are joined. `order`: ids of the library. Mutants keep their names from
+// build to build, so that matrices of several builds can be joined: `commit` then names all.
+// Errors: golden::FixtureError naming the two files where the version differs.
 KillMatrix joined(const std::vector<KillMatrix>& matrices, const std::vector<std::string>& paths,
                   const std::vector<std::string>& order);
 

@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +38,8 @@ namespace {
 constexpr std::size_t kMoreMemory = std::size_t{2} << 30;
 // A case takes longer while effects are recorded than without: a mutant that takes so much more hangs.
 constexpr double kLeastSeconds = 0.3, kTimesAsLong = 10;
+// No case takes so long without a mutant.
+constexpr double kMostSeconds = 60;
 
 Ended ended_by(const Judgement& judgement) {
   if (judgement.verdict == Verdict::passed) return Ended::passed;
@@ -54,13 +58,22 @@ struct Trials {
   std::vector<std::int32_t>& order;
 };
 
-void judge_cases(const Mutant& mutant, const Trials& trials, std::size_t from, int kills, std::size_t until, int pipe) {
-  for (std::size_t at = from; at < until && kills > 0; ++at) {
+// The cases that one process judges: the first one may take as long as `first_seconds` say, if that is more than was recorded.
+struct Stretch {
+  std::int32_t mutant;  // its number; -1: none
+  std::size_t from, until;
+  int kills;
+  double first_seconds = 0;
+};
+
+void judge_cases(const Stretch& stretch, const Trials& trials, int pipe) {
+  int kills = stretch.kills;
+  for (std::size_t at = stretch.from; at < stretch.until && kills > 0; ++at) {
     const RecordedCase& each = trials.recording.cases[static_cast<std::size_t>(trials.order[at])];
-    limit_time(kLeastSeconds + kTimesAsLong * each.seconds);
+    limit_time(kLeastSeconds + kTimesAsLong * std::max(each.seconds, at == stretch.from ? stretch.first_seconds : 0));
     Ended ended = Ended::process;
     try {
-      trials.library.select(mutant.number);  // again for each case: some mutants count how often they were reached
+      trials.library.select(stretch.mutant);  // again for each case: some mutants count how often they were reached
       ended = ended_by(judge_line(each.line, {trials.backend}, trials.choice, each.prepared.get()).judgement);
     } catch (...) {  // as if the process had ended
     }
@@ -73,16 +86,32 @@ void judge_cases(const Mutant& mutant, const Trials& trials, std::size_t from, i
 // In a process of its own: judges case after case and tells how each ended. What a mutant finds that reads beyond its memory must be
 // the same in every run: allocations are guarded, and a thread has a heap and a stack of its own, which do not depend on what this
 // process did before.
-[[noreturn]] void judge_mutant(const Mutant& mutant, const Trials& trials, std::size_t from, int kills, std::size_t until,
-                               int pipe) {
+[[noreturn]] void judge_mutant(const Stretch& stretch, const Trials& trials, int pipe) {
 #ifdef __GLIBC__
   mallopt(M_PERTURB, 0x5A);
 #endif
   // A mutant that writes anywhere must not change what is known of others.
   SharedMemory::make_all_read_only();
   guard_allocations();
-  std::thread([&] { judge_cases(mutant, trials, from, kills, until, pipe); }).join();
+  std::thread([&] { judge_cases(stretch, trials, pipe); }).join();
   _exit(0);
+}
+
+int waited_for(pid_t child, rusage* used = nullptr) {
+  int status = 0;
+  while (wait4(child, &status, 0, used) < 0 && errno == EINTR) {}
+  return status;
+}
+
+double seconds_of(const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); }
+
+// Processor time of a case without a mutant, in a process as those of mutants are.
+double seconds_in_process(const Trials& trials, std::size_t at) {
+  const pid_t child = make_child(kMoreMemory + kGuardedBytes);
+  if (child == 0) judge_mutant({-1, at, at + 1, 1, kMostSeconds}, trials, -1);
+  rusage used{};
+  waited_for(child, &used);
+  return seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
 
 // `found`: room for the killers, so that nothing is allocated here. A mutant that reads or writes beyond its memory finds there what
@@ -98,13 +127,18 @@ void plant_one(const Mutant& mutant, const Trials& trials, const PlantingLimits&
     }
     ++found.tried;
   };
+  // Some systems need much longer for a case in a new process than in one that has judged others: what was stopped is judged again,
+  // with as much time as that allows.
+  double first_seconds = 0;
+  std::int32_t again_at = -1;
   while (static_cast<int>(found.killers.size()) < limits.kills && static_cast<std::size_t>(found.tried) < until) {
     int ends[2];
     if (pipe(ends) != 0) throw golden::MachineError("no further pipe can be made");
     const pid_t child = make_child(kMoreMemory + kGuardedBytes);
     if (child == 0)
-      judge_mutant(mutant, trials, static_cast<std::size_t>(found.tried), limits.kills - static_cast<int>(found.killers.size()),
-                   until, ends[1]);
+      judge_mutant({mutant.number, static_cast<std::size_t>(found.tried), until,
+                    limits.kills - static_cast<int>(found.killers.size()), again_at == found.tried ? first_seconds : 0},
+                   trials, ends[1]);
     close(ends[1]);
     for (Ended ended{};;) {
       const ssize_t got = read(ends[0], &ended, 1);
@@ -113,11 +147,15 @@ void plant_one(const Mutant& mutant, const Trials& trials, const PlantingLimits&
       note(ended);
     }
     close(ends[0]);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    const int status = waited_for(child);
     if (WIFSIGNALED(status)) {
-      const int signal = WTERMSIG(status);
-      note(signal == SIGALRM || signal == SIGPROF ? Ended::late : Ended::process);
+      const bool is_late = WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGPROF;
+      if (is_late && again_at != found.tried) {
+        first_seconds = seconds_in_process(trials, static_cast<std::size_t>(found.tried));
+        again_at = found.tried;
+        continue;
+      }
+      note(is_late ? Ended::late : Ended::process);
     } else if (WEXITSTATUS(status) != 0) {
       note(Ended::process);
     }

@@ -41,7 +41,7 @@ class Covers : public testing::TestWithParam<int> {};
 TEST_P(Covers, AreWholeAndIrreducible) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     const KillMatrix matrix = drawn(3 + static_cast<int>(seed % 8), 1 + static_cast<int>(seed % 25), 2 + seed % 4, seed);
-    const std::vector<std::int32_t> cover = cover_of(matrix, GetParam(), seed);
+    const std::vector<std::int32_t> cover = cover_of(matrix, {GetParam(), seed});
     unsigned set = 0;
     for (const std::int32_t each : cover) set |= 1u << each;
     EXPECT_EQ(std::popcount(set), static_cast<int>(cover.size())) << "seed " << seed;
@@ -60,14 +60,41 @@ TEST(Cover, PrefersTheCaseThatKillsMostForItsCost) {
   KillMatrix matrix;
   matrix.cases = {{"dear", 100}, {"cheap", 1}, {"other", 1}};
   matrix.rows = {{"a", "points", 2, 2, "outputs", {0, 1}}, {"b", "points", 2, 2, "outputs", {0, 2}}};
-  EXPECT_EQ(cover_of(matrix, 1, 1), (std::vector<std::int32_t>{1, 2}));
+  EXPECT_EQ(cover_of(matrix, {}), (std::vector<std::int32_t>{1, 2}));
 }
 
 TEST(Cover, TakesNoCaseForRowsThatDoNotCount) {
   KillMatrix matrix;
   matrix.cases = {{"one", 1}, {"two", 1}};
   matrix.rows = {{"a", "points", 1, 1, "outputs", {0}}, {"b", "benign", 1, 1, "outputs", {1}}};
-  EXPECT_EQ(cover_of(matrix, 1, 1, {true, false}), (std::vector<std::int32_t>{0}));
+  EXPECT_EQ(cover_of(matrix, {1, 1, {true, false}}), (std::vector<std::int32_t>{0}));
+}
+
+// With cases that are there anyway and cases that cost too much, by trying every set of the others.
+TEST(Cover, GivenCasesAreNotTakenAndCostlyOnesNeedNotBe) {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    const KillMatrix matrix = drawn(8, 12, 3, seed);
+    CoverDemand demand{1 + static_cast<int>(seed % 2), seed, {}, std::vector<bool>(8), 6};
+    unsigned given = 0, usable = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      if ((seed >> (i % 5) & 1) != 0 && i % 3 == 0) {
+        demand.given[i] = true;
+        given |= 1u << i;
+      }
+      if (demand.given[i] || matrix.cases[i].work <= 6) usable |= 1u << i;
+    }
+    KillMatrix possible = matrix;
+    for (KillRow& row : possible.rows) std::erase_if(row.killers, [&](std::int32_t each) { return (usable >> each & 1) == 0; });
+    unsigned set = 0;
+    for (const std::int32_t each : cover_of(matrix, demand)) set |= 1u << each;
+    EXPECT_EQ(set & given, 0u);
+    EXPECT_EQ(set & ~usable, 0u);
+    EXPECT_TRUE(covers(possible, set | given, demand.times)) << "seed " << seed;
+    for (unsigned subset = set; subset != 0;) {
+      subset = (subset - 1) & set;
+      EXPECT_FALSE(covers(possible, subset | given, demand.times)) << "seed " << seed;
+    }
+  }
 }
 
 TEST(Cover, TheSeedDecidesBetweenEqualCases) {
@@ -76,9 +103,9 @@ TEST(Cover, TheSeedDecidesBetweenEqualCases) {
   matrix.rows = {{"a", "points", 6, 6, "outputs", {0, 1, 2, 3, 4, 5}}};
   std::set<std::int32_t> chosen;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const auto cover = cover_of(matrix, 1, seed);
+    const auto cover = cover_of(matrix, {1, seed});
     ASSERT_EQ(cover.size(), 1u);
-    EXPECT_EQ(cover, cover_of(matrix, 1, seed));
+    EXPECT_EQ(cover, cover_of(matrix, {1, seed}));
     chosen.insert(cover[0]);
   }
   EXPECT_GT(chosen.size(), 2u);

@@ -85,7 +85,12 @@ TEST(KillMatrix, JoinsShardsAndFurtherKills) {
   };
   EXPECT_EQ(lines(all.rows[1]), (std::vector<std::string>{"quantize R=3 K=3"}));
   EXPECT_EQ(lines(all.rows[2]), (std::vector<std::string>{"quantize R=1 K=1", "quantize R=2 K=2"}));
-  second.commit = "abd";
+  EXPECT_EQ(all.commit, "abc");
+  second.commit = "abd", second.date = "2026-03-01";
+  const KillMatrix later = joined({first, second, first}, {"1.json", "2.json", "3.json"}, {"a"});
+  EXPECT_EQ(later.commit, "abc, abd");
+  EXPECT_EQ(later.date, "2026-03-01");
+  second.version = "0.2";
   EXPECT_THROW(joined({first, second}, {"1.json", "2.json"}, {"a"}), golden::FixtureError);
 }
 

@@ -1,0 +1,65 @@
+#include "conformance/program/selftest_covers.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "conformance/catalogue/catalogue.h"
+#include "conformance/report/output_file.h"
+#include "conformance/selftest/hunt/cover.h"
+#include "conformance/selftest/hunt/profile_cover.h"
+#include "conformance/support/standard_output.h"
+
+namespace assay::conformance {
+namespace {
+
+void write_cover(const CoverFiles& files, const KillMatrix& matrix, const std::vector<std::int32_t>& cover) {
+  std::string text = fmt::format(
+      "# Computed by `assay selftest --cover`: each mutant that any case of the matrix kills is killed by {}, and none can be "
+      "left "
+      "out.\n# {}, seed {}, profile {}, {} mutants {}, cases {}\n",
+      files.times == 1 ? "one of these" : fmt::format("{} of these, where there are so many", files.times), matrix.date,
+      files.seed, matrix.profile, matrix.rows.size(), matrix.mutants_digest.substr(0, 16), matrix.cases_digest.substr(0, 16));
+  for (const std::int32_t each : cover) text += matrix.cases[static_cast<std::size_t>(each)].line + "\n";
+  write_output(files.cover, text);
+  say("cover: {} of {} cases that kill, written to {}\n", cover.size(), matrix.cases.size(), files.cover);
+}
+
+// A file without a case is none.
+void write_profile(const CoverFiles& files, const KillMatrix& matrix, const ProfileCover& cover, const std::string& profile,
+                   int times) {
+  const std::string path = (std::filesystem::path(files.profiles) / ("cover_" + profile + ".txt")).string();
+  if (cover.lines.empty()) {
+    std::error_code none;
+    std::filesystem::remove(path, none);
+    say("{}: needs no further line to kill {} mutants\n", profile, cover.mutants);
+    return;
+  }
+  write_output(path, text_of(cover, profile, matrix, times, files.seed));
+  say("{}: {} further lines, so that it kills {} mutants, written to {}\n", profile, cover.lines.size(), cover.mutants, path);
+}
+
+void write_profiles(const CoverFiles& files, const KillMatrix& matrix, const std::vector<bool>& counts) {
+  const auto texts_of = [](Profile profile) {
+    std::vector<std::string> made;
+    for (const CaseLine& each : catalogue_without_covers(profile)) made.push_back(to_text(each));
+    return made;
+  };
+  const ProfileCover smoke = profile_cover(matrix, texts_of(Profile::smoke), kSmokeTimes, files.seed, kSmokeWork, counts);
+  write_profile(files, matrix, smoke, "smoke", kSmokeTimes);
+  std::vector<std::string> there = texts_of(Profile::standard);
+  there.insert(there.end(), smoke.lines.begin(), smoke.lines.end());
+  write_profile(files, matrix, profile_cover(matrix, there, kStandardTimes, files.seed, kStandardWork, counts), "standard",
+                kStandardTimes);
+}
+
+}  // namespace
+
+void write_covers(const CoverFiles& files, const KillMatrix& matrix, const std::vector<bool>& counts) {
+  const std::vector<std::int32_t> cover = cover_of(matrix, {files.times, files.seed, counts});
+  if (!files.record.empty()) write_output(files.record, text_of(with_one_killer(matrix, cover)));
+  if (!files.cover.empty()) write_cover(files, matrix, cover);
+  if (!files.profiles.empty()) write_profiles(files, matrix, counts);
+}
+
+}  // namespace assay::conformance
