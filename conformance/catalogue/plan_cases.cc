@@ -121,6 +121,25 @@ void add_rare_plan(PlanLines& to, const AccumulationPlan& plan) {
   }
 }
 
+// Values that few sums have: infinities, NaN, products past f32, and f32 values around the smallest normal one.
+void add_rare_unit(PlanLines& to, const TensorCoreUnit& unit) {
+  const std::string line = "unit=" + std::string(unit.name), step = std::to_string(2 * unit.products_per_step + 4);
+  const AccumulationPlan plan = read_plan_line(line);
+  for (const Product& product : kProducts) {
+    if (serves(plan, product)) {
+      for (const char* data : {"every_special", "full_exponent"})
+        to.add(1, product, line, std::string("splits=24,0,17 N=32 K=80 data=") + data);
+      if (!is_scaled(product)) to.add(1, product, line, "splits=312 N=16 K=" + step + " data=step_edges");
+    }
+    // An accumulator that is multiplied between the steps, and may then be subnormal: for a last step of zeros too, whose sign it is.
+    if (product.kind != GemmKind::fp8_block || unit.flush == Flush::none) continue;
+    const std::string rescaled =
+        line + ",widen=" + (takes(unit, Format::f16) ? "f16" : "bf16") + ",promote=128,association=rescale_by_ratio";
+    to.add(1, product, rescaled, "splits=40,0,24 N=144 K=304 scales=edge data=near_underflow");
+    to.add(1, product, rescaled, "splits=48 N=144 K=130 scales=edge data=one_hot");
+  }
+}
+
 }  // namespace
 
 std::vector<CaseLine> plan_lines(int round) {
@@ -130,6 +149,7 @@ std::vector<CaseLine> plan_lines(int round) {
   for (const TensorCoreUnit& unit : units) add_unit(made, unit);
   for (const AccumulationPlan& plan : accumulation_plans()) add_plan(made, plan);
   for (const AccumulationPlan& plan : accumulation_plans()) add_rare_plan(made, plan);
+  for (const TensorCoreUnit& unit : units) add_rare_unit(made, unit);
   return made.lines;
 }
 

@@ -70,6 +70,46 @@ void add_below_floor(EdgeSum& sum, Format type, std::int64_t first, int turn, st
   sum.add(first + 2, false, -149 - bits - kTinyBf16);
 }
 
+// Sums around the smallest normal f32 and the smallest subnormal one, from line 64 on.
+void add_near_underflow(EdgeSum& sum, const Source& s, std::int64_t first, int turn) {
+  if (s.request.type == Format::f16) {  // the smallest product, alone
+    sum.add(first + 1, true, -24);
+    return;
+  }
+  const int normal = -126 - kTinyBf16, further = turn / 6;
+  switch (turn % 6) {
+    case 0: {  // 2^-126 less half a unit of 24 bits below it, or beside that
+      constexpr std::array<std::uint32_t, 5> kParts{129, 512, 128, 64, 256};
+      sum.add(first, false, normal);
+      sum.add(first + 2, true, -158 - kTinyBf16, kParts[static_cast<std::size_t>(further % 5)]);
+      break;
+    }
+    case 1:  // an odd number of units, less half a one
+      sum.add(first, false, normal);
+      sum.add(first + 2, false, -149 - kTinyBf16);
+      sum.add(first + 4, true, -150 - kTinyBf16);
+      break;
+    case 2: {  // an accumulator that was flushed to -0, and -0 in the last step
+      const std::int64_t step = s.request.step;
+      sum.add(0, false, normal - 1, 3);
+      sum.add(step, true, normal - 2, 7);
+      sum.add(2 * step, true, normal - 4);
+      sum.add(2 * step + 1, true, normal - 4);
+      sum.add(2 * step + 2, true, 0, 0);
+      sum.add(2 * step + 3, true, 0, 0);
+      break;
+    }
+    case 3:  // sums past f32 on the way to 0, with lines that are not tiny
+      for (const int at : {0, 2}) sum.add(first + at, false, 122, 3);
+      for (const int at : {4, 6}) sum.add(first + at, true, 122, 3);
+      break;
+    default:  // half a unit and a little
+      sum.add(first, turn % 6 == 5, -150 - kTinyBf16);
+      sum.add(first + 1, turn % 6 == 5, -155 - (further + 3) % 5 - kTinyBf16);
+      break;
+  }
+}
+
 EdgeSum sum_of(const Source& s, std::int64_t line) {
   const int kind = static_cast<int>(line % 8), turn = static_cast<int>(line / 8);
   const std::uint32_t word = s.grid(line, -9);
@@ -108,7 +148,12 @@ EdgeSum sum_of(const Source& s, std::int64_t line) {
       sum.below(start + step + 5, half + (joined ? kFurther[which] : 1 + static_cast<int>(word / 512 % 10)), !joined && beside);
       break;
     }
-    case 5: add_below_floor(sum, s.request.type, start, turn, word >> 9); break;
+    case 5:
+      if (turn >= 8 && !s.is_code)
+        add_near_underflow(sum, s, start, turn - 8);
+      else
+        add_below_floor(sum, s.request.type, start, turn, word >> 9);
+      break;
     default: break;
   }
   return sum;

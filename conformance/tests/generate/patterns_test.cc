@@ -108,7 +108,7 @@ const PinnedPattern kPinnedPatterns[] = {
     {"adversarial_alignment", 0xa2ccdbb6ba27e431},
     {"adversarial_promotion", 0x509b3f5db7dc5c30},
     {"unit_probes", 0xfbd12a57710d2080},
-    {"step_edges", 0x1385fa715a248694},
+    {"step_edges", 0x5ac6045b216cd508},
 };
 INSTANTIATE_TEST_SUITE_P(All, PatternDigests, testing::ValuesIn(kPinnedPatterns));
 
