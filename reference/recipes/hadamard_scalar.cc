@@ -11,17 +11,19 @@ std::array<std::uint16_t, 16> hadamard_transform(std::uint16_t sign_mask, std::s
   constexpr std::uint32_t kQuarter = 0x3e80, kMinusQuarter = 0xbe80;  // +-0.25 in bf16
 
   std::array<std::uint32_t, 16> terms = {};
-  for (std::size_t i = 0; i < x.size(); ++i) terms[i] = x[i];
+  for (std::size_t i = 0; i < x.size(); ++i) terms.at(i) = x[i];
 
   std::array<std::uint16_t, 16> y;
-  for (unsigned j = 0; j < 16; ++j) {
+  for (unsigned j = 0; std::uint16_t & rounded : y) {
     std::array<std::uint32_t, 16> factors;
-    for (unsigned i = 0; i < 16; ++i) {
+    for (unsigned i = 0; std::uint32_t & factor : factors) {
       const bool negative = ((sign_mask >> i & 1) + std::popcount(i & j)) % 2 == 1;
-      factors[i] = negative ? kMinusQuarter : kQuarter;
+      factor = negative ? kMinusQuarter : kQuarter;
+      ++i;
     }
     const std::uint32_t sum = tensor_core_step(unit, Format::bf16, terms, Format::bf16, factors, 0);
-    y[j] = encode_bf16(std::bit_cast<float>(sum));
+    rounded = encode_bf16(std::bit_cast<float>(sum));
+    ++j;
   }
   return y;
 }

@@ -156,13 +156,13 @@ void WrongCallList::add_unknown() {
   tensor(fmt::format("output {} of another op", other), &CallParts::outputs, other);
 }
 
-// Values that other calls of the op may have. Where the reference refuses one here, it does not fit the rest of the call: a block that the
-// rule cannot have, a storage that the type of the scales cannot have, codes that do not fill bytes.
+// Values that other calls may have. Where the reference refuses one here, it does not fit the rest of the call: a block that the rule cannot
+// have, a storage that the type of the scales cannot have, codes that do not fill bytes, codes of a type that the op does not give.
 std::vector<const char*> other_words(std::string_view op, std::string_view parameter) {
+  if (parameter == "otype") return {"e4m3", "e2m3", "e2m1", "bf16"};
   if (op != "quantize_by_rule") return {};
   if (parameter == "block") return {"1x32", "2x16", "1x1025", "0x16", "allxall"};
   if (parameter == "storage") return {"packed", "swizzled_128x4", "swizzled_8x4_per_group"};
-  if (parameter == "otype") return {"e4m3", "e2m3", "e2m1", "bf16"};
   return {};
 }
 
