@@ -95,6 +95,7 @@ void add_near_underflow(EdgeSum& sum, const Source& s, std::int64_t first, int t
       sum.add(step, true, normal - 2, 7);
       sum.add(2 * step, true, normal - 4);
       sum.add(2 * step + 1, true, normal - 4);
+      if (further % 2 == 1) break;  // +0 there
       sum.add(2 * step + 2, true, 0, 0);
       sum.add(2 * step + 3, true, 0, 0);
       break;
@@ -187,6 +188,7 @@ std::uint32_t cancelling_group(const Source& s, std::int64_t row, std::int64_t c
   const auto groups = static_cast<std::uint32_t>(std::max<std::int64_t>(s.request.contraction / 16, 1));
   if (group == static_cast<std::int64_t>(pick(s.grid(line, -9), groups)) && k % 16 < 2)
     return k % 2 == 0 ? compose(s.fields, word & 1, 1, -1) : 0;
+  if (line >= 192) return 0;  // a group of zeros counts for the floor alone, whatever its scales are
   const std::uint32_t size = 1 + (word >> (k % 16 / 2 * 3) & 7) % 4;
   return compose(s.fields, k % 2 != 0, size, -1);
 }
