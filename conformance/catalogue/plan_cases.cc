@@ -140,15 +140,6 @@ void add_rare_unit(PlanLines& to, const TensorCoreUnit& unit) {
   }
 }
 
-// Groups of zeros beside others: lines from 192 on.
-void add_groups_of_zeros(PlanLines& to, const TensorCoreUnit& unit) {
-  const std::string line = "unit=" + std::string(unit.name);
-  for (const Product& product : kProducts) {
-    if (product.kind == GemmKind::nvfp4 && serves(read_plan_line(line), product))
-      to.add(1, product, line, "splits=144,0,48,128 N=160 K=256 scales=edge data=step_edges");
-  }
-}
-
 }  // namespace
 
 std::vector<CaseLine> plan_lines(int round) {
@@ -159,7 +150,6 @@ std::vector<CaseLine> plan_lines(int round) {
   for (const AccumulationPlan& plan : accumulation_plans()) add_plan(made, plan);
   for (const AccumulationPlan& plan : accumulation_plans()) add_rare_plan(made, plan);
   for (const TensorCoreUnit& unit : units) add_rare_unit(made, unit);
-  for (const TensorCoreUnit& unit : units) add_groups_of_zeros(made, unit);
   return made.lines;
 }
 
