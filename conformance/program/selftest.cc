@@ -27,7 +27,7 @@ namespace {
 
 struct SelftestOptions {
   std::vector<std::string> words, case_files, mutants, families, matrices, survivors_of;
-  std::string profile = "smoke", library, proofs, again, shard, json, list;
+  std::string profile = "smoke", library, proofs, again, shard, json, list, profile_covers;
   CoverFiles covers;
   std::int64_t seed = 1, cost_limit = 0;
   int kills = 2, tries = 0, jobs = 0, show = 10;
@@ -106,12 +106,12 @@ ExitCode conclude(const SelftestOptions& options, const MutantLibrary& library, 
   return code;
 }
 
-std::size_t rows_of(const std::vector<KillMatrix>& matrices) {
+std::set<std::string> ids_of(const std::vector<KillMatrix>& matrices) {
   std::set<std::string> ids;
   for (const KillMatrix& each : matrices) {
     for (const KillRow& row : each.rows) ids.insert(row.id);
   }
-  return ids.size();
+  return ids;
 }
 
 ExitCode report_matrices(const SelftestOptions& options, const MutantLibrary& library) {
@@ -122,8 +122,13 @@ ExitCode report_matrices(const SelftestOptions& options, const MutantLibrary& li
   KillMatrix matrix = joined(matrices, options.matrices, order);
   matrix.mutants = static_cast<std::int64_t>(order.size());
   matrix.mutants_digest = library.digest();
-  if (matrix.rows.size() < rows_of(matrices))
-    say("{} of {} mutants of the files are not in this library\n", rows_of(matrices) - matrix.rows.size(), rows_of(matrices));
+  if (const std::size_t all = ids_of(matrices).size(); matrix.rows.size() < all)
+    say("{} of {} mutants of the files are not in this library\n", all - matrix.rows.size(), all);
+  if (!options.profile_covers.empty()) {
+    const std::set<std::string> ids = ids_of(matrices);
+    write_profile_covers(options.profile_covers, joined(matrices, options.matrices, {ids.begin(), ids.end()}),
+                         static_cast<std::uint64_t>(options.seed));
+  }
   return conclude(options, library, matrix, {});
 }
 
@@ -307,7 +312,7 @@ void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   verb.add_option(
-      "--cover-profiles", options.covers.profiles,
+      "--cover-profiles", options.profile_covers,
       "Write to this folder cover_smoke.txt and cover_standard.txt: the lines by which these profiles are complemented");
   verb.add_option("--proofs", options.proofs,
                   "Written proofs that a mutant is no fault, a file or a folder of files; default: conformance/selftest/proofs "
@@ -340,7 +345,9 @@ Exit code 0: no mutant survived without a proof, no benign variation failed, and
       for (const std::string& path : {options->json, options->covers.cover, options->covers.record, options->list}) {
         if (!path.empty()) check_output(path);
       }
-      if (!options->covers.profiles.empty()) check_output(options->covers.profiles + "/cover_smoke.txt");
+      if (!options->profile_covers.empty()) check_output(options->profile_covers + "/cover_smoke.txt");
+      if (options->matrices.empty() && !options->profile_covers.empty())
+        throw CLI::ValidationError("--cover-profiles", "is computed from recorded matrices: expected --matrix beside it");
       if (!options->matrices.empty() && !options->again.empty())
         throw CLI::ValidationError("--again", "plants mutants: expected no --matrix beside it");
       fix_addresses();

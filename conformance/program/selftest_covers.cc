@@ -26,31 +26,17 @@ void write_cover(const CoverFiles& files, const KillMatrix& matrix, const std::v
 }
 
 // A file without a case is none.
-void write_profile(const CoverFiles& files, const KillMatrix& matrix, const ProfileCover& cover, const std::string& profile,
-                   int times) {
-  const std::string path = (std::filesystem::path(files.profiles) / ("cover_" + profile + ".txt")).string();
+void write_profile(const std::string& folder, const KillMatrix& matrix, const ProfileCover& cover, const std::string& profile,
+                   int times, std::uint64_t seed) {
+  const std::string path = (std::filesystem::path(folder) / ("cover_" + profile + ".txt")).string();
   if (cover.lines.empty()) {
     std::error_code none;
     std::filesystem::remove(path, none);
     say("{}: needs no further line to kill {} mutants\n", profile, cover.mutants);
     return;
   }
-  write_output(path, text_of(cover, profile, matrix, times, files.seed));
+  write_output(path, text_of(cover, profile, matrix, times, seed));
   say("{}: {} further lines, so that it kills {} mutants, written to {}\n", profile, cover.lines.size(), cover.mutants, path);
-}
-
-void write_profiles(const CoverFiles& files, const KillMatrix& matrix, const std::vector<bool>& counts) {
-  const auto texts_of = [](Profile profile) {
-    std::vector<std::string> made;
-    for (const CaseLine& each : catalogue_without_covers(profile)) made.push_back(to_text(each));
-    return made;
-  };
-  const ProfileCover smoke = profile_cover(matrix, texts_of(Profile::smoke), kSmokeTimes, files.seed, kSmokeWork, counts);
-  write_profile(files, matrix, smoke, "smoke", kSmokeTimes);
-  std::vector<std::string> there = texts_of(Profile::standard);
-  there.insert(there.end(), smoke.lines.begin(), smoke.lines.end());
-  write_profile(files, matrix, profile_cover(matrix, there, kStandardTimes, files.seed, kStandardWork, counts), "standard",
-                kStandardTimes);
 }
 
 }  // namespace
@@ -59,7 +45,25 @@ void write_covers(const CoverFiles& files, const KillMatrix& matrix, const std::
   const std::vector<std::int32_t> cover = cover_of(matrix, {files.times, files.seed, counts});
   if (!files.record.empty()) write_output(files.record, text_of(with_one_killer(matrix, cover)));
   if (!files.cover.empty()) write_cover(files, matrix, cover);
-  if (!files.profiles.empty()) write_profiles(files, matrix, counts);
+}
+
+void write_profile_covers(const std::string& folder, const KillMatrix& matrix, std::uint64_t seed) {
+  const auto texts_of = [](Profile profile) {
+    std::vector<std::string> made;
+    for (const CaseLine& each : catalogue_without_covers(profile)) made.push_back(to_text(each));
+    return made;
+  };
+  std::vector<bool> of_smoke, of_standard;
+  for (const KillRow& row : matrix.rows) {
+    of_standard.push_back(row.family != "benign");
+    of_smoke.push_back(row.family != "benign" && row.family != kNotOfSmoke);
+  }
+  const ProfileCover smoke = profile_cover(matrix, texts_of(Profile::smoke), kSmokeTimes, seed, kSmokeWork, of_smoke);
+  write_profile(folder, matrix, smoke, "smoke", kSmokeTimes, seed);
+  std::vector<std::string> there = texts_of(Profile::standard);
+  there.insert(there.end(), smoke.lines.begin(), smoke.lines.end());
+  write_profile(folder, matrix, profile_cover(matrix, there, kStandardTimes, seed, kStandardWork, of_standard), "standard",
+                kStandardTimes, seed);
 }
 
 }  // namespace assay::conformance

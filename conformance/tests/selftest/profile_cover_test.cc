@@ -1,0 +1,128 @@
+// The lines by which the profiles are complemented: they are covers of the recorded kill matrices.
+
+#include "conformance/selftest/hunt/profile_cover.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "conformance/catalogue/case_text.h"
+#include "conformance/catalogue/catalogue.h"
+
+namespace assay::conformance {
+namespace {
+
+using Texts = std::set<std::string>;
+
+Texts texts_of(const std::vector<CaseLine>& lines) {
+  Texts made;
+  for (const CaseLine& each : lines) made.insert(to_text(each));
+  return made;
+}
+
+Texts cover_lines(Profile section) {
+  Texts made;
+  for (const CaseText& each : written_cases()) {
+    if (each.is_cover) made.merge(texts_of(each.of(section)));
+  }
+  return made;
+}
+
+// Of each mutant of the recorded matrices, the lines that kill it, with their work.
+using Killers = std::map<std::string, double>;
+std::map<std::string, Killers> recorded(Profile profile) {
+  std::map<std::string, Killers> made;
+  for (const char* file : {"standard.json", "full.json"}) {
+    const KillMatrix matrix = read_kill_matrix(std::string(ASSAY_SOURCE_SELFTEST "/") + file);
+    for (const KillRow& row : matrix.rows) {
+      if (row.family == "benign" || (profile == Profile::smoke && row.family == "rules")) continue;
+      for (const std::int32_t each : row.killers) {
+        const KillingCase& killer = matrix.cases[static_cast<std::size_t>(each)];
+        made[row.id][killer.line] = killer.work;
+      }
+    }
+  }
+  return made;
+}
+
+// How many of the mutants, or with `killed_by` of those that this line kills, the lines do not kill as often as they have to.
+std::int64_t lacking(const std::map<std::string, Killers>& mutants, const Texts& lines, int times, double most_work,
+                     const std::string& killed_by = "") {
+  return std::count_if(mutants.begin(), mutants.end(), [&](const auto& mutant) {
+    if (!killed_by.empty() && mutant.second.count(killed_by) == 0) return false;
+    int possible = 0, there = 0;
+    for (const auto& [line, work] : mutant.second) {
+      const bool is_there = lines.count(line) != 0;
+      possible += is_there || work <= most_work;
+      there += is_there;
+    }
+    return there < std::min(times, possible);
+  });
+}
+
+struct Complemented {
+  Profile profile;
+  int times;
+  double most_work;
+};
+
+class ProfileCovers : public testing::TestWithParam<Complemented> {};
+
+TEST_P(ProfileCovers, KillWhatAnyRecordedCaseKillsAndNoLineCanBeLeftOut) {
+  const auto& [profile, times, most_work] = GetParam();
+  const auto mutants = recorded(profile);
+  ASSERT_GT(mutants.size(), 8000u);
+  Texts lines = texts_of(catalogue(profile));
+  EXPECT_EQ(lacking(mutants, lines, times, most_work), 0) << "make the covers again: docs/selftest.md";
+  const Texts others = texts_of(catalogue_without_covers(profile));
+  for (const std::string& each : cover_lines(profile)) {
+    EXPECT_EQ(others.count(each), 0u) << each;
+    lines.erase(each);
+    EXPECT_GT(lacking(mutants, lines, times, most_work, each), 0)
+        << each << " can be left out: make the covers again (docs/selftest.md)";
+    lines.insert(each);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Selftest, ProfileCovers,
+                         testing::Values(Complemented{Profile::smoke, kSmokeTimes, kSmokeWork},
+                                         Complemented{Profile::standard, kStandardTimes, kStandardWork}));
+
+TEST(ProfileCovers, SmokeHasOne) { EXPECT_GT(cover_lines(Profile::smoke).size(), 100u); }
+
+TEST(ProfileCovers, OtherComputedLinesDoNotDependOnThem) {
+  for (const Profile profile : {Profile::smoke, Profile::standard}) {
+    Texts all = texts_of(catalogue(profile));
+    const Texts others = texts_of(catalogue_without_covers(profile));
+    EXPECT_TRUE(std::includes(all.begin(), all.end(), others.begin(), others.end()));
+    for (const Profile section : {Profile::smoke, profile}) {
+      for (const std::string& each : cover_lines(section)) {
+        if (others.count(each) == 0) all.erase(each);
+      }
+    }
+    EXPECT_EQ(all, others);
+  }
+}
+
+TEST(ProfileCover, LeavesOutWhatIsThereAndWhatCostsTooMuch) {
+  KillMatrix matrix;
+  matrix.date = "2026-01-02", matrix.mutants_digest = "0123456789abcdef0123";
+  matrix.cases = {{"one", 400'000}, {"two", 500'000}, {"dear", 9e9}};
+  matrix.rows = {{"a", "points", 3, 3, "outputs", {0}},
+                 {"b", "points", 3, 3, "outputs", {1, 2}},
+                 {"c", "points", 3, 3, "outputs", {2}},
+                 {"d", "points", 3, 3, "passed", {}}};
+  const ProfileCover cover = profile_cover(matrix, {"one", "other"}, 1, 1, 800'000, {});
+  EXPECT_EQ(cover.lines, (std::vector<std::string>{"two"}));
+  EXPECT_EQ(cover.mutants, 2);
+  EXPECT_EQ(cover.costly, 1);
+  const std::string text = text_of(cover, "smoke", matrix, 1, 7);
+  EXPECT_NE(text.find("2026-01-02"), std::string::npos);
+  EXPECT_NE(text.find("seed 7"), std::string::npos);
+  EXPECT_NE(text.find("\n[smoke]\ntwo\n"), std::string::npos);
+  EXPECT_EQ(profile_cover(matrix, {}, 2, 1, 0, {}).lines, (std::vector<std::string>{"dear", "one", "two"}));
+}
+
+}  // namespace
+}  // namespace assay::conformance
