@@ -145,7 +145,7 @@ class Verb(unittest.TestCase):
                                   (["--again", self.file("absent")], 2, "no such file"), (["--matrix", text], 3, "text"),
                                   (["--survivors-of", text], 3, "kill matrix"), (["--proofs", text, OFFSETS, "--mutants", BEYOND], 3, "proofs"),
                                   (["--json", self.file("no/such/folder")], 2, "no/such/folder"),
-                                  (["--mutants", "no such mutant"], 4, "no mutant"), (["no_such_case"], 4, "no case")):
+                                  (["--cover-profiles", self.folder.name], 2, "expected --matrix beside it"), (["--mutants", "no such mutant"], 4, "no mutant"), (["no_such_case"], 4, "no case")):
             self.expect(run(*words), code, part)
 
     def test_another_library_is_refused(self):
