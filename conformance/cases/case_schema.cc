@@ -147,7 +147,7 @@ std::vector<OpSchema> make_schema() {
       "", "pattern of x"},
      kSeed, kReplay, kContract, kFault}});
 
-  const KeySchema tokens{"R", integer, "required", "", "", "tokens"}, topk{"topk", integer, "2", "", "", "experts that each token goes to", 1},
+  const KeySchema tokens{"R", integer, "required", "", "", "tokens"}, topk{"topk", integer, "2", "", "", "experts that each token goes to"},
       experts{"experts", integer, "4", "", "", "experts in all", 1}, dropped{"dropped", integer, "0", "", "", "choices that are dropped, of R * topk"},
       alignment{"alignment", integer, "1", "", "", "the rows of each expert start at a multiple of it", 1};
   ops.push_back({"permute", "rows of tokens to the rows of their experts",

@@ -70,13 +70,13 @@ std::uint64_t variety_of(const std::string& op, const std::string& name) {
 }
 
 CallRunner::CallRunner(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
-                       std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes)
+                       std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes, CaseMemory::Gaps gaps)
     : backend_(backend),
       problem_(problem),
       timeout_ms_(timeout_ms),
       variety_(variety_of(problem.op, problem.name)),
       streams_(backend),
-      memory_(backend, variety_) {
+      memory_(backend, variety_, gaps) {
   for (const auto& [name, value] : attributes != nullptr ? *attributes : problem.attributes)
     parameters_.push_back(parameter_of(name, value));
   for (const OutputSpec& spec : outputs) output_names_.push_back(spec.name);

@@ -41,7 +41,8 @@ class CallRunner {
   // the backend's own memory, copies or streams fail.
   // `attributes`, if given, take the place of the problem's, and must outlive the runner too.
   CallRunner(Backend& backend, const Case& problem, const std::vector<OutputSpec>& outputs, std::int64_t algorithm,
-             std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes = nullptr);
+             std::int64_t timeout_ms, const std::map<std::string, Attribute>* attributes = nullptr,
+             CaseMemory::Gaps gaps = CaseMemory::Gaps::usual);
   CallRunner(const CallRunner&) = delete;
   CallRunner& operator=(const CallRunner&) = delete;
 

@@ -107,8 +107,7 @@ void wgrad_answer(const Request& request, Layer layer) {
   if (dw != nullptr) {
     std::vector<std::byte> made(static_cast<std::size_t>(bytes_of(call.operands.dw_type, call.elements())));
     if (call.before != nullptr && !made.empty()) std::memcpy(made.data(), call.before, made.size());
-    std::byte nothing{};
-    void* to = made.empty() ? &nothing : made.data();
+    void* to = made.empty() ? linear_nowhere : made.data();
     if (parsed.plan != nullptr) {
       linear_wgrad_by(multiply_under(*parsed.plan, layer), parsed.config, parsed.shape, call.operands, to);
     } else if (call.deferred && layer == Layer::fast) {

@@ -22,6 +22,7 @@ struct DeferredWgrad::Work {
 
 void DeferredWgrad::store(const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, void* dw) {
   linear::check_wgrad(config, shape, operands, dw);
+  linear::check_product(config, shape, GemmLayout::NT);
   const std::int64_t rows = linear::used_rows(shape);  // rows beyond the groups may not exist
   const auto matrix = [&](const void* from, std::int64_t columns) {
     const auto* bytes = static_cast<const std::byte*>(from);

@@ -86,7 +86,6 @@ void forward(const Layer& layer, const LinearConfig& config, const LinearShape& 
   check_weight(config, shape, operands.w, operands.cache, operands.w_scale, false);
   if (operands.bias != nullptr) check_buffer(operands.bias, groups_of(shape) * shape.N, config.type, "bias");
   check_buffer(y, used_rows(shape) * shape.N, config.type, "y");
-  check_product(config, shape, GemmLayout::TN);
 
   GroupedGemmProblem problem = product(config, shape, GemmLayout::TN);
   QuantizedTensor x, w;
@@ -104,7 +103,6 @@ void dgrad(const Layer& layer, const LinearConfig& config, const LinearShape& sh
   check_scale(config, shape, operands.dy_scale, "dy_scale");
   check_weight(config, shape, operands.w, operands.cache, operands.w_scale, true);
   check_buffer(dx, used_rows(shape) * shape.K, config.type, "dx");
-  check_product(config, shape, GemmLayout::NN);
 
   GroupedGemmProblem problem = product(config, shape, GemmLayout::NN);
   QuantizedTensor dy, w;

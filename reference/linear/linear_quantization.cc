@@ -120,7 +120,6 @@ void check_wgrad(const LinearConfig& config, const LinearShape& shape, const Lin
       if (shape.splits[t] % 2 != 0) check_packing(config, shape.splits[t], "splits[" + show(t) + "]");
     }
   }
-  check_product(config, shape, GemmLayout::NT);
 }
 
 Source weight_source(const LinearShape& shape, const void* w, const float* scale) {

@@ -39,7 +39,7 @@ void check_buffer(const void* buffer, std::int64_t elements, Format type, std::s
 // nvfp4 packs two codes of `extent` in a byte. Errors (InvalidArgument): an odd extent.
 void check_packing(const LinearConfig& config, std::int64_t extent, std::string_view name);
 
-// All the checks of linear_wgrad(); used before work is deferred.
+// The checks of linear_wgrad() but for those of the product, which check_product() makes; used before work is deferred.
 void check_wgrad(const LinearConfig& config, const LinearShape& shape, const LinearWgrad& operands, const void* dw);
 
 // Returns the plan of the product (`plan`, or if that is null the architecture's) after checking that it takes these types

@@ -48,7 +48,7 @@ std::string name_of_places(const Case& right) {
 
 class Planter {
  public:
-  Planter(const CaseLine& line, const Case& right) : right_(right), name_(name_of_places(right)) {
+  Planter(const CaseLine& line, const Case& right, std::string name) : right_(right), name_(std::move(name)) {
     const Tensor& tensor = right.in.at(name_);
     narrow_ = tensor.type == Format::i32;
     values_ = values_of(tensor);
@@ -204,7 +204,11 @@ std::string_view fault_word(const CaseLine& line) {
 }
 
 std::vector<ContentFault> content_faults(const CaseLine& line, const Case& right) {
-  return Planter(line, right).made(fault_word(line));
+  std::vector<ContentFault> faults = Planter(line, right, name_of_places(right)).made(fault_word(line));
+  if (right.in.count("last") != 0) {  // the other factor of splits_to_offsets_2d
+    for (ContentFault& each : Planter(line, right, "last").made(fault_word(line))) faults.push_back(std::move(each));
+  }
+  return faults;
 }
 
 }  // namespace assay::conformance

@@ -118,6 +118,20 @@ bool is_right_between_events(Backend& backend, CallRunner& runner, const Case& p
   return true;
 }
 
+// The right call over tensors without gaps between them, in both orders: no op may take its neighbour for its own memory, or refuse it.
+bool is_right_without_gaps(Backend& backend, const Case& problem, const std::vector<OutputSpec>& specs,
+                           const Expectation& expectation, const JudgeOptions& options, Judgement& judgement) {
+  for (const auto gaps : {CaseMemory::Gaps::none, CaseMemory::Gaps::none_reversed}) {
+    CallRunner runner(backend, problem, specs, options.algorithm, options.timeout_ms, nullptr, gaps);
+    const Attempt tried = runner.attempt(kPoisons[0]);
+    const std::string when = std::string("the right call, over tensors without gaps between them") +
+                             (gaps == CaseMemory::Gaps::none_reversed ? ", the last one first" : "");
+    if (!accept(tried, expectation, kPoisons[0], when, options, judgement)) return false;
+    expectation.count_elements(judgement);
+  }
+  return true;
+}
+
 }  // namespace
 
 Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptions& options) {
@@ -141,6 +155,7 @@ Judgement judge_contract(Backend& backend, const Case& problem, const JudgeOptio
   if (!right_call("")) return watch.stop(judgement);
   std::vector<std::string> faults;
   if (!is_right_between_events(backend, runner, problem, expectation, options, judgement, faults)) return watch.stop(judgement);
+  if (!is_right_without_gaps(backend, problem, specs, expectation, options, judgement)) return watch.stop(judgement);
   Opinion opinion(problem, specs);
   std::set<std::string> reasons, kinds;
   std::vector<std::int64_t> algorithms;

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string_view>
 
 #include "conformance/judge/calls/wrong_tensors.h"
 #include "conformance/ops/schema_check.h"
 #include "conformance/ops/tensor_schema.h"
 #include "reference/types/error.h"
+#include "reference/types/format.h"
 
 namespace assay::conformance {
 
@@ -97,6 +99,75 @@ assay_tensor empty_tensor(const char* name) {
   return tensor;
 }
 
+// Words that may stand in place of `word` and that the op may refuse: for the name of a format the other formats; for a list of
+// numbers that of a negative first one.
+std::vector<std::string> other_words(std::string_view word) {
+  std::vector<std::string> words;
+  if (format_named(word).has_value()) {
+    for (std::uint32_t code = 0; code <= static_cast<std::uint32_t>(Format::e2m3); ++code) {
+      const std::string_view name = name_of(static_cast<Format>(code));
+      if (name != word) words.emplace_back(name);
+    }
+  }
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
+  if (digits > 0) words.push_back("-1" + std::string(word.substr(digits)));
+  return words;
+}
+
+// A size whose product with another wraps around to 0, which is how many elements the matrices have.
+void make_huge(CallParts& parts, std::size_t at) {
+  parts.parameters[at].integer = std::numeric_limits<std::int64_t>::max();
+  for (auto* list : {&parts.inputs, &parts.outputs}) {
+    for (assay_tensor& each : *list) {
+      if (each.dtype == ASSAY_I32 || each.dtype == ASSAY_I64 || each.rank == 0) continue;  // where groups and rows are
+      each.shape[0] = each.bytes = 0;
+      each.data = nullptr;
+    }
+  }
+}
+
+// The bytes of an element of this type, which is no code that shares a byte; else 0.
+std::int64_t whole_bytes(Format type) { return bits_of(type) % 8 == 0 ? bits_of(type) / 8 : 0; }
+
+// Inputs and outputs whose type is what the parameter says, as the schema has it.
+std::vector<std::string> tensors_typed_by(const assay_call& call, std::string_view parameter) {
+  std::vector<std::string> names;
+  const OpTensors& op = tensors_of(call.op);
+  for (const auto* list : {&op.in, &op.out}) {
+    for (const TensorSchema& each : *list) {
+      if (each.type == parameter) names.push_back(each.name);
+    }
+  }
+  return names;
+}
+
+// The parameter names another type, and so do its tensors. They take the memory behind them too, which is that of no tensor or a
+// reason for a refusal: small tensors alone do not reach the end of an allocation so.
+constexpr std::int64_t kSmallTensor = 4096;
+
+void retype(CallParts& parts, std::size_t at, Format type, const std::vector<std::string>& names) {
+  parts.parameters[at].text = name_of(type).data();
+  for (auto* list : {&parts.inputs, &parts.outputs}) {
+    for (assay_tensor& each : *list) {
+      if (std::find(names.begin(), names.end(), each.name) == names.end()) continue;
+      each.bytes = each.bytes / whole_bytes(static_cast<Format>(each.dtype)) * whole_bytes(type);
+      each.dtype = static_cast<assay_dtype>(type);
+    }
+  }
+}
+
+bool can_be_retyped(const assay_call& call, const std::vector<std::string>& names) {
+  bool any = false;
+  for (const auto& [list, count] : {std::pair(call.inputs, call.input_count), std::pair(call.outputs, call.output_count)}) {
+    for (std::int32_t i = 0; i < count; ++i) {
+      if (std::find(names.begin(), names.end(), list[i].name) == names.end()) continue;
+      if (list[i].bytes > kSmallTensor || whole_bytes(static_cast<Format>(list[i].dtype)) == 0) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
 // Collects wrong calls.
 class WrongCallList {
  public:
@@ -119,6 +190,7 @@ class WrongCallList {
     all.push_back({part, what, fmt::format(fmt::runtime(what), part), std::move(change), decides, refusal});
   }
   void add_parameter(std::size_t at);
+  void add_types(std::size_t at, const std::string& name);
   const assay_call& right;
 };
 
@@ -157,13 +229,23 @@ void WrongCallList::add_unknown() {
 }
 
 // Values that other calls may have. Where the reference refuses one here, it does not fit the rest of the call: a block that the rule cannot
-// have, a storage that the type of the scales cannot have, codes that do not fill bytes, codes of a type that the op does not give.
-std::vector<const char*> other_words(std::string_view op, std::string_view parameter) {
-  if (parameter == "otype") return {"e4m3", "e2m3", "e2m1", "bf16"};
+// have, a storage that the type of the scales cannot have, codes that do not fill bytes.
+std::vector<const char*> words_of_other_calls(std::string_view op, std::string_view parameter) {
   if (op != "quantize_by_rule") return {};
   if (parameter == "block") return {"1x32", "2x16", "1x1025", "0x16", "allxall"};
   if (parameter == "storage") return {"packed", "swizzled_128x4", "swizzled_8x4_per_group"};
   return {};
+}
+
+void WrongCallList::add_types(std::size_t at, const std::string& name) {
+  const std::vector<std::string> names = tensors_typed_by(right, right.parameters[at].name);
+  if (!format_named(right.parameters[at].text).has_value() || !can_be_retyped(right, names)) return;
+  for (const Format type : {Format::f32, Format::bf16, Format::f16, Format::e4m3, Format::e5m2, Format::i32, Format::i64}) {
+    if (name_of(type) == right.parameters[at].text) continue;
+    add_part(
+        name, fmt::format("{{}}='{}', and tensors of that type", name_of(type)),
+        [=](CallParts& parts) { retype(parts, at, type, names); }, Decides::reference, Refusal::either);
+  }
 }
 
 void WrongCallList::add_parameter(std::size_t at) {
@@ -190,8 +272,13 @@ void WrongCallList::add_parameter(std::size_t at) {
     wrong("{} whose text is null", [](assay_parameter& each) { each.text = nullptr; });
     other("{}='no_such_word'", [](assay_parameter& each) { each.text = "no_such_word"; });
     other("{}=''", [](assay_parameter& each) { each.text = ""; });
+    for (const std::string& word : other_words(parameter.text)) {
+      other(fmt::format("{{}}='{}'", word),
+            [kept = std::make_shared<const std::string>(word)](assay_parameter& each) { each.text = kept->c_str(); });
+    }
+    add_types(at, name);
     other("{}, which is text, as the integer 7", [](assay_parameter& each) { each = integer_parameter(each.name, 7); });
-    for (const char* word : other_words(right.op, parameter.name)) {
+    for (const char* word : words_of_other_calls(right.op, parameter.name)) {
       if (std::string_view(word) != parameter.text)
         other(fmt::format("{{}}='{}'", word), [=](assay_parameter& each) { each.text = word; });
     }
@@ -201,15 +288,25 @@ void WrongCallList::add_parameter(std::size_t at) {
     each.kind = ASSAY_TEXT;
     each.text = "seven";
   });
-  if (parameter.kind != ASSAY_INTEGER) return;
+  if (parameter.kind != ASSAY_INTEGER) {
+    for (const double value : {-1.0, std::numeric_limits<double>::quiet_NaN()})
+      other(fmt::format("{{}}={}", value), [=](assay_parameter& each) { each.real = value; });
+    return;
+  }
   const bool decided_by_contents = std::string_view(parameter.name) == "stride";  // whether its products with splits overflow
-  for (const std::int64_t value : {std::int64_t{-3}, std::numeric_limits<std::int64_t>::max()}) {
-    if (value < 0 || !decided_by_contents)
+  for (const std::int64_t value :
+       {std::int64_t{-3}, std::int64_t{-1}, std::int64_t{0}, std::numeric_limits<std::int64_t>::max()}) {
+    if (value <= 0 || !decided_by_contents)
       other(fmt::format("{{}}={}", value), [=](assay_parameter& each) { each.integer = value; });
   }
   if (std::string_view(parameter.name) == "transposed") {
     const std::int64_t value = 1 - parameter.integer;  // codes then fill bytes along the other extent
     other(fmt::format("{{}}={}", value), [=](assay_parameter& each) { each.integer = value; });
+  }
+  if (!decided_by_contents) {
+    add_part(
+        name, "{}=9223372036854775807 beside tensors without elements", [=](CallParts& parts) { make_huge(parts, at); },
+        Decides::reference, Refusal::either);
   }
   other("{}, which is an integer, as the number 1.5", [](assay_parameter& each) {
     each.kind = ASSAY_REAL;

@@ -93,6 +93,7 @@ void CaseMemory::place() {
     if (i < first.size()) all.push_back(first[i]);
     if (i < second.size()) all.push_back(second[i]);
   }
+  if (gaps_ == Gaps::none_reversed) std::reverse(all.begin(), all.end());
   std::vector<Part> together;
   std::int64_t bytes = 0;
   for (const Part part : all) {
@@ -139,7 +140,9 @@ void CaseMemory::place_in_arena(const std::vector<Part>& parts) {
     const std::int64_t gap = part != parts[0] ? kGap + static_cast<std::int64_t>((placement_ >> (part % 16 + 1)) % 8) * 512
                                               : (behind ? 0 : kMargin) + static_cast<std::int64_t>((placement_ >> 1) % 8) * 512;
     const auto base = reinterpret_cast<std::uintptr_t>(arena.base);
-    tensor.offset = static_cast<std::int64_t>(aligned(base + static_cast<std::uint64_t>(cursor + gap)) - base);
+    const bool touches = gaps_ != Gaps::usual && part != parts[0];
+    tensor.offset = touches ? (cursor + 255) / 256 * 256
+                            : static_cast<std::int64_t>(aligned(base + static_cast<std::uint64_t>(cursor + gap)) - base);
     tensor.data = arena.base + tensor.offset;
     const std::int64_t middle = std::max(cursor, tensor.offset - kNear);
     if (part == parts[0] && middle > cursor) {

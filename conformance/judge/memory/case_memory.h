@@ -5,7 +5,8 @@
 //
 // A write far past or before a tensor lands in a margin, a canary or another tensor, and each of them is checked. Tensors
 // stand at odd multiples of 256 bytes: the alignment that the interface promises, and no larger one by chance. Tensors of more
-// than kArenaBytes together are spread over several arenas.
+// than kArenaBytes together are spread over several arenas. Without gaps each begins at the first multiple of 256 behind the one before
+// it, as slices of one allocation do.
 
 #include <cstdint>
 #include <map>
@@ -24,8 +25,11 @@ class CaseMemory {
   using Part = std::size_t;
   using Outputs = std::map<Part, std::vector<std::byte>*>;
 
+  enum class Gaps { usual, none, none_reversed };  // reversed: the last tensor comes first
+
   // `placement`, a number that belongs to the case, varies the order of tensors and the gaps between them.
-  CaseMemory(Backend& backend, std::uint64_t placement) : backend_(backend), placement_(placement) {}
+  CaseMemory(Backend& backend, std::uint64_t placement, Gaps gaps = Gaps::usual)
+      : backend_(backend), placement_(placement), gaps_(gaps) {}
   ~CaseMemory();
   CaseMemory(const CaseMemory&) = delete;
   CaseMemory& operator=(const CaseMemory&) = delete;
@@ -119,6 +123,7 @@ class CaseMemory {
 
   Backend& backend_;
   std::uint64_t placement_;
+  Gaps gaps_;
   std::vector<Tensor> parts_;
   Part placed_ = 0;  // parts before this one have memory
   std::vector<Arena> arenas_;

@@ -255,10 +255,6 @@ constexpr const char* kDecidedByContents[] = {
     "grouped_gemm input dy_rowwise_scale_inv",
     "quantize_by_rule output amax",
     "quantize_by_rule output scale_inv",
-    "swizzle input compact",
-    "swizzle output swizzled",
-    "unswizzle input swizzled",
-    "unswizzle output compact",
     "swizzle input splits",  // how many groups there are shows in no other shape
     "unswizzle input splits",
     "quantize_by_rule input splits",
