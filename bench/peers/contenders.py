@@ -9,12 +9,13 @@ import torch
 
 from . import timing
 from .calls import Call, adapter, operator_of
-from .device_calls import DeviceCalls
+from .device_calls import OWN, PRODUCTION, DeviceCalls
 from .operands import E4M3, ProductTensors, quantize_call, quantize_input, recipe_call, up
 from .problems import Product, Quantization
 
 SCALES_FIRST = "cublaslt.sm90.fp8_block.scales_first"
 COLS_FIRST = "unit=sm90.wgmma.fp8,promote=128,association=cols_first"
+OWN_KERNEL = "assay:fp8_block_gemm"  # our own kernel, in place of cuBLASLt
 ALONE = "cublaslt"  # our path without its set-up
 COPY = "copy"
 L2_BYTES = 64 << 20
@@ -108,15 +109,18 @@ class Products:
 
     def ours(self, name: str) -> Contender:
         d = torch.empty_like(self.plain.out.d)
-        alone = name == ALONE
-        launch = self.device.product_alone(self.plain, d) if alone else self.device.product(self.plain, d)
+        if name == ALONE:
+            launch = self.device.product_alone(self.plain, d)
+        else:
+            launch = self.device.product(self.plain, d, OWN if name == OWN_KERNEL else PRODUCTION)
         want = self.expected(SCALES_FIRST, 0)
 
         def wrong() -> str:
             launch.require_ok()
             return differing("d", d, want)
 
-        said = {"version": f"cuBLASLt {self.device.cublaslt_version()}{', its kernels alone' if alone else ''}",
+        alone = ", its kernels alone" if name == ALONE else ""
+        said = {"version": "FP8 block GEMM" if name == OWN_KERNEL else f"cuBLASLt {self.device.cublaslt_version()}{alone}",
                 "checked": f"plan {SCALES_FIRST}, predicted by the emulated tensor core"}
         return Contender(name, [launch], lambda: d.view(torch.int16).fill_(-1), wrong, said)
 
@@ -145,7 +149,7 @@ class Products:
         return Contender(f"{module}:{name}", [keep], lambda: call.out.d.view(torch.int16).fill_(-1), wrong, said)
 
     def makers(self) -> dict[str, Callable[[], Contender]]:
-        makers: dict[str, Callable[[], Contender]] = {name: (lambda name=name: self.ours(name)) for name in (timing.OURS, ALONE)}
+        makers: dict[str, Callable[[], Contender]] = {name: (lambda name=name: self.ours(name)) for name in (timing.OURS, OWN_KERNEL, ALONE)}
         for module, name, layout in PRODUCTS:
             if layouts_for(self.problem, layout):
                 makers[f"{module}:{name}"] = lambda module=module, name=name, layout=layout: self.theirs(module, name, layout)

@@ -48,9 +48,9 @@ ASSAY_BENCH_API int assay_bench_use_cublaslt(const char* path);
 ASSAY_BENCH_API int assay_bench_cublaslt_version(int* version);  // 131000: 13.10.0
 ASSAY_BENCH_API int assay_bench_quantize(const struct assay_bench_quantize_call* call, void* workspace, int64_t* workspace_bytes,
                                          uint32_t* status, void* stream);
-// Through cuBLASLt. The bare library is without the production path; `alone` without the set-up too: an equal call of the bare
+// `own` is the kernel of device/fp8_block_gemm; the others go through cuBLASLt. The bare library is without the production path; `alone` without the set-up too: an equal call of the bare
 // library has left its arrays in the workspace.
-enum assay_bench_route { assay_bench_production = 0, assay_bench_bare = 1, assay_bench_alone = 2 };
+enum assay_bench_route { assay_bench_production = 0, assay_bench_bare = 1, assay_bench_alone = 2, assay_bench_own = 3 };
 ASSAY_BENCH_API int assay_bench_product(const struct assay_bench_product_call* call, int route, void* workspace,
                                         int64_t* workspace_bytes, uint32_t* status, void* stream);
 // By the emulated tensor core, under a plan by name or line: the bits that another implementation of that plan must have.

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-PRODUCTION, BARE, ALONE = 0, 1, 2  # routes of a product
+PRODUCTION, BARE, ALONE, OWN = 0, 1, 2, 3  # routes of a product
 
 
 class _Rows(ctypes.Structure):

@@ -7,6 +7,7 @@
 #include "conformance/backends/stated_plan.h"
 #include "device/cublaslt/cublaslt_library.h"
 #include "device/emulated_gemm/emulated_gemm.h"
+#include "device/fp8_block_gemm/fp8_block_gemm.h"
 #include "device/layout/group_table.cuh"
 #include "reference/types/error.h"
 
@@ -63,6 +64,39 @@ DeviceCall emulated_call(GemmRequest request) {
           }};
 }
 
+// The settings under which the kernel follows the plan that the request names, if it names one.
+device::Fp8BlockSettings assay_settings(const GemmRequest& request) {
+  device::Fp8BlockSettings settings;
+  if (request.plan() == nullptr) return settings;
+  const bool rows_first = request.plan()->promotion == Promotion::fma_rows_first;
+  settings.order = rows_first ? device::Fp8BlockOrder::rows_first : device::Fp8BlockOrder::scales_first;
+  return settings;
+}
+
+const AccumulationPlan& assay_plan(const GemmRequest& request) {
+  return *find_accumulation_plan(device::fp8_block_gemm_plan(request.shape(), assay_settings(request)));
+}
+
+DeviceCall assay_call(GemmRequest request) {
+  const device::Fp8BlockSettings settings = assay_settings(request);
+  return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            if (request.is_wanted()) device::fp8_block_grouped_gemm(request.bind(workspace, status, stream), settings, stream);
+          }};
+}
+
+// Empty if the kernel of our own takes the request, under the plan that it names.
+std::string why_not_assay(const GemmRequest& request) {
+  const Architecture here = current_architecture();
+  if (request.architecture() != here.name)
+    return "the FP8 block GEMM computes with the arithmetic of this device, " + here.name + "; the request asks for that of " +
+           request.architecture();
+  const std::string missing = device::fp8_block_gemm_missing(request.shape(), assay_settings(request));
+  if (!missing.empty()) return missing;
+  if (request.plan() != nullptr && plan_line(assay_plan(request)) != plan_line(*request.plan()))
+    return "the request names the plan " + std::string(request.plan()->name) + ", which the FP8 block GEMM does not follow";
+  return "";
+}
+
 DeviceCall cublaslt_call(GemmRequest request) {
   const device::CublasLtSettings settings;
   device::cublaslt_prepare();
@@ -87,9 +121,14 @@ const AccumulationPlan* cublaslt_plan(const GemmRequest& request, const GemmOpti
   return plan_for(key);
 }
 
-// The path of this request. Errors: NotSupported where option `gemm=cublaslt` requests a path that does not exist.
+// The path of this request. Errors: NotSupported where option `gemm` names a path that does not exist for it.
 GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
   if (options.path == GemmPath::emulated) return GemmPath::emulated;
+  if (options.path == GemmPath::assay) {
+    const std::string why = why_not_assay(request);
+    if (!why.empty()) throw NotSupported(why);
+    return GemmPath::assay;
+  }
   std::string why = why_not_cublaslt(request.shape(), request.architecture());
   if (why.empty() && request.plan() != nullptr) {  // a named plan is followed by any path that can
     const AccumulationPlan* const followed = cublaslt_plan(request, options);
@@ -113,10 +152,13 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
     if (key == "assume_plan") {
       made.assumed_version = version_of(value);
     } else if (key == "gemm" && with_path) {
-      if (value != "auto" && value != "cublaslt" && value != "emulated") {
-        throw InvalidArgument("--backend-options gemm", "'" + value + "'", "auto, cublaslt or emulated");
+      if (value != "auto" && value != "assay" && value != "cublaslt" && value != "emulated") {
+        throw InvalidArgument("--backend-options gemm", "'" + value + "'", "auto, assay, cublaslt or emulated");
       }
-      made.path = value == "auto" ? GemmPath::automatic : value == "cublaslt" ? GemmPath::cublaslt : GemmPath::emulated;
+      made.path = value == "auto"       ? GemmPath::automatic
+                  : value == "assay"    ? GemmPath::assay
+                  : value == "cublaslt" ? GemmPath::cublaslt
+                                        : GemmPath::emulated;
     } else if (key == "rows_multiple" && with_path) {
       const char* const last = value.data() + value.size();
       const auto read = std::from_chars(value.data(), last, made.rows_multiple);
@@ -178,7 +220,11 @@ PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options) {
 
 DeviceCall gemm_call(const Request& request, const GemmOptions& options) {
   GemmRequest parsed(request);
-  return path_of(parsed, options) == GemmPath::cublaslt ? cublaslt_call(std::move(parsed)) : emulated_call(std::move(parsed));
+  switch (path_of(parsed, options)) {
+    case GemmPath::assay: return assay_call(std::move(parsed));
+    case GemmPath::cublaslt: return cublaslt_call(std::move(parsed));
+    default: return emulated_call(std::move(parsed));
+  }
 }
 
 void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
@@ -189,8 +235,11 @@ void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
 
 void state_gemm(const Request& request, const GemmOptions& options, assay_numerics& numerics) {
   const GemmRequest parsed(request);
-  if (path_of(parsed, options) == GemmPath::emulated) return state_plan(&emulated_plan(parsed), numerics);
-  state_plan(cublaslt_plan(parsed, options), numerics);
+  switch (path_of(parsed, options)) {
+    case GemmPath::assay: return state_plan(&assay_plan(parsed), numerics);
+    case GemmPath::cublaslt: return state_plan(cublaslt_plan(parsed, options), numerics);
+    default: return state_plan(&emulated_plan(parsed), numerics);
+  }
 }
 
 std::string describe_gemm_path(const GemmOptions& options) {

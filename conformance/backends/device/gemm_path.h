@@ -1,5 +1,5 @@
 #pragma once
-// Which of the device library's two paths carries out a grouped GEMM, and what is stated about its numbers.
+// Which of the device library's paths carries out a grouped GEMM, and what is stated about its numbers.
 
 #include <cstdint>
 #include <string>
@@ -13,6 +13,7 @@ namespace assay::conformance {
 
 enum class GemmPath {
   automatic,  // cuBLASLt where it has the path and the requested arithmetic, else the emulated GEMM
+  assay,      // the kernel of device/fp8_block_gemm, where it is asked for
   cublaslt,
   emulated,
 };
@@ -27,7 +28,8 @@ struct GemmOptions {
   std::int64_t rows_multiple = 1;
 };
 
-inline constexpr const char* kGemmOptionsHelp = "gemm=auto|cublaslt|emulated, assume_plan=VERSION (13.10), rows_multiple=N (16)";
+inline constexpr const char* kGemmOptionsHelp =
+    "gemm=auto|assay|cublaslt|emulated, assume_plan=VERSION (13.10), rows_multiple=N (16)";
 
 // Errors: InvalidArgument, for another key or value; `with_path` false: only `assume_plan` is known.
 GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path);

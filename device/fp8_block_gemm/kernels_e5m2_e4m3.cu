@@ -1,0 +1,7 @@
+#include "device/fp8_block_gemm/instances.cuh"
+
+namespace assay::device::fp8_block {
+
+Kernel kernel_of_e5m2_e4m3(Scaling scaling, int cluster) { return instance_of<Format::e5m2, Format::e4m3>(scaling, cluster); }
+
+}  // namespace assay::device::fp8_block

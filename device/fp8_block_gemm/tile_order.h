@@ -1,0 +1,35 @@
+#pragma once
+// In which order the tiles of a group are computed: in bands of kBand tiles of rows, so that what the blocks read at one time is a
+// few rows of A and of B. Internal to this folder.
+//
+//             columns 0   1   2   3
+//   rows 0        0   8  16  24        band 0
+//        ...      .   .   .   .
+//        7        7  15  23  31
+//        8       32  ...               band 1
+
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define ASSAY_HD __host__ __device__
+#else
+#define ASSAY_HD
+#endif
+
+namespace assay::device::fp8_block {
+
+inline constexpr std::uint32_t kBand = 8;
+
+struct TilePlace {
+  std::uint32_t row, column;  // in tiles
+};
+
+// Place of tile `number` in a group of `down` by `across` tiles.
+ASSAY_HD constexpr TilePlace tile_place(std::uint32_t number, std::uint32_t down, std::uint32_t across) {
+  const std::uint32_t band = number / (kBand * across), in_band = number - band * kBand * across;
+  const std::uint32_t left = down - band * kBand, height = left < kBand ? left : kBand;
+  const std::uint32_t column = in_band / height;
+  return {band * kBand + in_band - column * height, column};
+}
+
+}  // namespace assay::device::fp8_block

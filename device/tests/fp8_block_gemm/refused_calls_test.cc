@@ -1,0 +1,74 @@
+// Which calls the FP8 block GEMM does not take, and why; the plans that it states. Nothing is launched.
+
+#include "device/fp8_block_gemm/fp8_block_gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "device/tests/gemm/sound_call.h"
+#include "reference/gemm/plan.h"
+
+namespace assay::device {
+namespace {
+
+std::string missing(const GroupedGemmCall& call, const Fp8BlockSettings& settings = {}) {
+  return fp8_block_gemm_missing(call, settings);
+}
+
+TEST(Fp8BlockGemm, SaysWhatItDoesNotTake) {
+  EXPECT_EQ(missing(sound(GemmKind::bf16, GemmLayout::TN)), "the FP8 block GEMM has no products of kind bf16");
+  EXPECT_EQ(missing(sound(GemmKind::fp8_block, GemmLayout::NT)), "the FP8 block GEMM has no layout NT");
+
+  GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::TN);
+  call.places.layout = GroupedLayout::masked;
+  EXPECT_EQ(missing(call), "the FP8 block GEMM takes groups that follow one another");
+
+  call = sound(GemmKind::fp8_block, GemmLayout::TN);
+  const void* list[4] = {};
+  call.w.data_list = list;
+  EXPECT_EQ(missing(call), "the FP8 block GEMM takes w in one buffer");
+
+  call = sound(GemmKind::fp8_block, GemmLayout::TN);
+  call.d_type = Format::e4m3;
+  EXPECT_EQ(missing(call), "the FP8 block GEMM writes no D in FP8");
+}
+
+TEST(Fp8BlockGemm, TakesContractionsThatAreMultiplesOf16) {
+  for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN}) {
+    GroupedGemmCall call = sound(GemmKind::fp8_block, layout);
+    std::int64_t& depth = layout == GemmLayout::TN ? call.K : call.N;
+    for (depth = 0; depth < 40; ++depth) {
+      const std::string expected = std::string("the FP8 block GEMM takes a contraction of a multiple of 16; ") +
+                                   (layout == GemmLayout::TN ? "K" : "N") + " is " + std::to_string(depth);
+      EXPECT_EQ(missing(call) == expected, depth % 16 != 0) << missing(call);
+    }
+  }
+}
+
+// The plan has the terms that the order says, and cuBLASLt's direct kernels have the same without a choice.
+TEST(Fp8BlockGemm, StatesItsPlan) {
+  GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::TN);
+  const auto plan_of = [&](const Fp8BlockSettings& settings) {
+    const AccumulationPlan* plan = find_accumulation_plan(fp8_block_gemm_plan(call, settings));
+    return plan == nullptr ? "none" : plan_line(*plan);
+  };
+  const std::string scales_first = "unit=sm90.wgmma.fp8,promote=128,association=scales_first";
+  const std::string rows_first = "unit=sm90.wgmma.fp8,promote=128,association=rows_first";
+  call.weight_block = WeightBlock::b128x128;
+  EXPECT_EQ(plan_of({}), scales_first);
+  EXPECT_EQ(missing(call, {.order = Fp8BlockOrder::rows_first}),
+            "the FP8 block GEMM has no plan rows_first for 128x128 scales of w");
+  call.weight_block = WeightBlock::b1x128;
+  EXPECT_EQ(plan_of({}), rows_first);
+  EXPECT_EQ(plan_of({.order = Fp8BlockOrder::scales_first}), scales_first);
+  EXPECT_EQ(plan_of({.order = Fp8BlockOrder::rows_first}), rows_first);
+  for (const WeightBlock block : {WeightBlock::b128x128, WeightBlock::b1x128}) {
+    call.weight_block = block;
+    const PlanKey key{.library = "cublaslt", .architecture = "sm90", .kind = GemmKind::fp8_block, .weight_block = block};
+    EXPECT_EQ(plan_of({}), plan_line(*plan_for(key)));
+  }
+}
+
+}  // namespace
+}  // namespace assay::device

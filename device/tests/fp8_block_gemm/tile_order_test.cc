@@ -1,0 +1,47 @@
+// Every tile of a group has one number, and the order is that of the drawing.
+
+#include "device/fp8_block_gemm/tile_order.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+
+namespace assay::device::fp8_block {
+namespace {
+
+TEST(TileOrder, NumbersEveryTileOnce) {
+  for (std::uint32_t down = 1; down <= 26; ++down) {
+    for (std::uint32_t across = 1; across <= 11; ++across) {
+      std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+      for (std::uint32_t number = 0; number < down * across; ++number) {
+        const TilePlace place = tile_place(number, down, across);
+        EXPECT_LT(place.row, down);
+        EXPECT_LT(place.column, across);
+        seen.insert({place.row, place.column});
+      }
+      EXPECT_EQ(seen.size(), std::size_t{down} * across) << down << " by " << across;
+    }
+  }
+}
+
+TEST(TileOrder, IsThatOfTheDrawing) {
+  const auto is_at = [](std::uint32_t number, std::uint32_t row, std::uint32_t column) {
+    const TilePlace place = tile_place(number, 11, 4);
+    EXPECT_EQ(place.row, row) << number;
+    EXPECT_EQ(place.column, column) << number;
+  };
+  is_at(0, 0, 0), is_at(7, 7, 0), is_at(8, 0, 1), is_at(31, 7, 3);
+  is_at(32, 8, 0), is_at(34, 10, 0), is_at(35, 8, 1), is_at(43, 10, 3);  // the last band has 3 rows
+}
+
+// What the blocks of a wave read: tiles of a band that follow one another are in one column or in the next.
+TEST(TileOrder, NeighboursShareAColumn) {
+  for (std::uint32_t number = 1; number < 40 * 22; ++number) {
+    const TilePlace before = tile_place(number - 1, 40, 22), place = tile_place(number, 40, 22);
+    if (place.row / kBand == before.row / kBand) EXPECT_LE(place.column - before.column, 1u) << number;
+  }
+}
+
+}  // namespace
+}  // namespace assay::device::fp8_block
