@@ -15,13 +15,17 @@ SLICE, BURST, REST = 3e-3, 50e-3, 0.25  # seconds
 
 
 class Board:
-    """Clock of the multiprocessors in MHz and power in W, read from the driver."""
+    """Clock of the multiprocessors in MHz and power in W of the current device, read from the driver.
+
+    The driver counts all devices of the machine, whatever CUDA_VISIBLE_DEVICES says: the device is found by its UUID.
+    """
 
     def __init__(self) -> None:
         import pynvml
 
         pynvml.nvmlInit()
-        self._nvml, self._handle = pynvml, pynvml.nvmlDeviceGetHandleByIndex(0)
+        uuid = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
+        self._nvml, self._handle = pynvml, pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
 
     def read(self) -> tuple[float, float]:
         clock = self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM)
@@ -82,8 +86,8 @@ class Graph:
     def slice(self) -> float:
         return self.seconds(self.replays_for(SLICE))
 
-    def short(self, board: Board) -> tuple[float, float]:
-        """Seconds of a call in the first 50 ms after a rest, and the MHz at their end."""
+    def short(self, board: Board) -> dict[str, float]:
+        """Seconds of a call in the first 50 ms after a rest, and MHz and W at their end."""
         torch.cuda.synchronize()
         time.sleep(REST)
         replays = self.replays_for(BURST)
@@ -93,9 +97,9 @@ class Graph:
             self.graph.replay()
         end.record()
         time.sleep(BURST * 0.8)
-        clock = board.read()[0]
+        clock, power = board.read()
         end.synchronize()
-        return start.elapsed_time(end) / 1e3 / replays / len(self.launches), clock
+        return {"seconds": start.elapsed_time(end) / 1e3 / replays / len(self.launches), "MHz": clock, "W": power}
 
     def sustained(self, board: Board, seconds: float) -> dict[str, float]:
         """Medians of the second half of the time: seconds of a call, MHz, W. Two pieces of 10 ms are always waiting."""

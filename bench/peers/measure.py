@@ -103,12 +103,11 @@ def time_products(problem: problems.Product, ready: list[Any], seconds: float, f
 
     board = Board()
     graphs = {each.name: Graph(each.launches) for each in ready}
-    clocks: dict[str, list[float]] = {name: [] for name in graphs}
+    bursts: dict[str, list[dict[str, float]]] = {name: [] for name in graphs}
 
     def short(name: str) -> float:
-        taken, clock = graphs[name].short(board)
-        clocks[name].append(clock)
-        return taken
+        bursts[name].append(graphs[name].short(board))
+        return bursts[name][-1]["seconds"]
 
     times = timing.interleaved(list(graphs), SHORT_TURNS, short)
     long: dict[str, list[dict[str, float]]] = {name: [] for name in graphs}
@@ -123,7 +122,8 @@ def time_products(problem: problems.Product, ready: list[Any], seconds: float, f
     for contender in ready:
         name = contender.name
         counters = {"flops": problem.flops, "bytes": problem.bytes, "median_us": statistics.median(times[name]) * 1e6,
-                    "MHz": statistics.median(clocks[name]), "ours_of_theirs": timing.of_theirs(times, name)}
+                    "MHz": statistics.median(each["MHz"] for each in bursts[name]), "W": statistics.median(each["W"] for each in bursts[name]),
+                    "ours_of_theirs": timing.of_theirs(times, name)}
         if long_times:
             counters |= {"sustained_us": statistics.median(long_times[name]) * 1e6, "sustained_ours_of_theirs": timing.of_theirs(long_times, name),
                          "sustained_MHz": statistics.median(each["MHz"] for each in long[name]),

@@ -43,7 +43,8 @@ The same problems, timed in one run after a pass by bits. Made by [bench/peers/p
 - The operators are called as the [adapters](../../conformance/adapters/README.md) call them. Only the operator's own call is timed, from a
   CUDA graph; what brings scales and rows into its order is not.
 - **short**: the first 50 ms after a rest of 250 ms. **sustained**: the second half of some seconds, where the card is at its limit of power.
-  MHz and W are those of that time.
+  MHz and W are those of that time; pJ are picojoules an operation, W over operations a second, a multiplication and an addition
+  being two.
 """
 
 
@@ -104,19 +105,28 @@ def quantize_table(figures: list[dict[str, Any]]) -> str:
     return markdown(["implementation", "us", "GB/s", "of copy", "ours / theirs"], rows, 1)
 
 
+def picojoules(watts: float, microseconds: float, operations: float) -> str:
+    return f"{watts * microseconds * 1e6 / operations:.3f}"
+
+
 def product_table(figures: list[dict[str, Any]]) -> str:
     timed = [each for each in figures if "error_occurred" not in each]
+    has_power = any("W" in each for each in timed)  # files of before 2026-11-26 have it of sustained runs alone
     rows = []
     for each in timed:
         cells = [each["words"]["peer"], each.get("groups", "plain"), f"{each['median_us']:.1f}", f"{each['flops'] / each['median_us'] * 1e-6:.0f}",
-                 f"{each['bytes'] / each['median_us'] * 1e-3:.0f}", f"{each['MHz']:.0f}", f"{each['ours_of_theirs']:.3f}"]
+                 f"{each['bytes'] / each['median_us'] * 1e-3:.0f}", f"{each['MHz']:.0f}"]
+        if has_power:
+            cells += [f"{each['W']:.0f}", picojoules(each["W"], each["median_us"], each["flops"])] if "W" in each else ["", ""]
+        cells.append(f"{each['ours_of_theirs']:.3f}")
         if "sustained_us" in each:
             cells += [f"{each['sustained_us']:.1f}", f"{each['flops'] / each['sustained_us'] * 1e-6:.0f}", f"{each['sustained_MHz']:.0f}",
-                      f"{each['sustained_W']:.0f}", f"{each['sustained_ours_of_theirs']:.3f}"]
+                      f"{each['sustained_W']:.0f}", picojoules(each["sustained_W"], each["sustained_us"], each["flops"]),
+                      f"{each['sustained_ours_of_theirs']:.3f}"]
         rows.append(cells)
-    header = ["implementation", "groups", "short us", "TFLOP/s", "GB/s", "MHz", "ours / theirs"]
+    header = ["implementation", "groups", "short us", "TFLOP/s", "GB/s", "MHz", *(["W", "pJ"] if has_power else []), "ours / theirs"]
     if any(len(row) > len(header) for row in rows):
-        header += ["sustained us", "TFLOP/s", "MHz", "W", "ours / theirs"]
+        header += ["sustained us", "TFLOP/s", "MHz", "W", "pJ", "ours / theirs"]
     return markdown(header, [row + [""] * (len(header) - len(row)) for row in rows], 2)
 
 

@@ -163,16 +163,16 @@ def product(peer, us, ratio, long_us=None, long_ratio=None, **more):
 
 
 FIGURES = [
-    product("assay", 2.0, 1.0, 4.0, 1.0), product("cublaslt", 2.0, 0.99, 4.0, 1.004), product("deepgemm:a", 1.0, 0.5, groups="psum"),
+    product("assay", 2.0, 1.0, 4.0, 1.0), product("cublaslt", 2.0, 0.99, 4.0, 1.004), product("deepgemm:a", 1.0, 0.5, groups="psum", W=500.0),
     {"name": "vllm:a", "label": f"peer=vllm:a {PRODUCT}", "error_occurred": True, "error_message": "absent: it is not installed"},
     timed("assay", QUANTIZE, 3.0, 1.0), timed("copy", QUANTIZE, 2.4, 0.8),
 ]
 PRODUCTS_WANTED = """\
-| implementation | groups | short us | TFLOP/s | GB/s |  MHz | ours / theirs | sustained us | TFLOP/s |  MHz |   W | ours / theirs |
-|----------------|--------|---------:|--------:|-----:|-----:|--------------:|-------------:|--------:|-----:|----:|--------------:|
-| assay          | plain  |      2.0 |    1000 | 3000 | 1965 |         1.000 |          4.0 |     500 | 1400 | 700 |         1.000 |
-| cublaslt       | plain  |      2.0 |    1000 | 3000 | 1965 |         0.990 |          4.0 |     500 | 1400 | 700 |         1.004 |
-| deepgemm:a     | psum   |      1.0 |    2000 | 6000 | 1965 |         0.500 |              |         |      |     |               |
+| implementation | groups | short us | TFLOP/s | GB/s |  MHz |   W |    pJ | ours / theirs | sustained us | TFLOP/s |  MHz |   W |    pJ | ours / theirs |
+|----------------|--------|---------:|--------:|-----:|-----:|----:|------:|--------------:|-------------:|--------:|-----:|----:|------:|--------------:|
+| assay          | plain  |      2.0 |    1000 | 3000 | 1965 |     |       |         1.000 |          4.0 |     500 | 1400 | 700 | 1.399 |         1.000 |
+| cublaslt       | plain  |      2.0 |    1000 | 3000 | 1965 |     |       |         0.990 |          4.0 |     500 | 1400 | 700 | 1.399 |         1.004 |
+| deepgemm:a     | psum   |      1.0 |    2000 | 6000 | 1965 | 500 | 0.250 |         0.500 |              |         |      |     |       |               |
 
 vllm:a: absent: it is not installed
 """

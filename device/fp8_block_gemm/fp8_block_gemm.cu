@@ -145,6 +145,10 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
   if (shape.depth % 16 != 0)
     return "the FP8 block GEMM takes a contraction of a multiple of 16; " +
            std::string(call.layout == GemmLayout::TN ? "K" : "N") + " is " + std::to_string(shape.depth);
+  std::int64_t b_rows = 0;  // TMA counts them in 32 bits
+  if (__builtin_mul_overflow(std::int64_t{call.rows.groups}, shape.n, &b_rows) || b_rows > kMaxRows)
+    return "the FP8 block GEMM takes w of at most " + std::to_string(kMaxRows) + " rows; " + std::to_string(call.rows.groups) +
+           " groups have " + std::to_string(shape.n) + " each";
   if (shape.squares && settings.order == Fp8BlockOrder::rows_first)
     return "the FP8 block GEMM has no plan rows_first for 128x128 scales of w";
   int device = 0, major = 0, minor = 0;

@@ -46,6 +46,13 @@ TEST(Fp8BlockGemm, TakesContractionsThatAreMultiplesOf16) {
   }
 }
 
+TEST(Fp8BlockGemm, CountsRowsOfWIn32Bits) {
+  GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::TN);
+  call.rows.groups = 1024;
+  call.N = std::int64_t{1} << 21;
+  EXPECT_EQ(missing(call), "the FP8 block GEMM takes w of at most 2147221504 rows; 1024 groups have 2097152 each");
+}
+
 // The plan has the terms that the order says, and cuBLASLt's direct kernels have the same without a choice.
 TEST(Fp8BlockGemm, StatesItsPlan) {
   GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::TN);
