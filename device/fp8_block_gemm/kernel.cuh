@@ -8,10 +8,10 @@
 //
 //     stage            0         1         2         3         0
 //     loads        [A0 B0]   [A1 B1]   [A2 B2]   [A3 B3]   [A4 B4] waits until stage 0 is empty
-//                      \ full    \         \
+//                      | full    |         |
 //     warpgroup 0       [4 wgmma][sums += scales * step][4 wgmma][sums ...
 //     warpgroup 1           .    [4 wgmma][sums += scales * step][4 wgmma]
-//                                 \ empty, as soon as both have read the stage
+//                                 | empty, as soon as both have read the stage
 //
 // While one warpgroup adds its step to the sums, the other one has the tensor core. A step is the chain of four products over 128
 // of the contraction; it begins at 0, so that the order of all additions is that of the plan, whatever the tile, the stages,
