@@ -29,7 +29,7 @@ struct SelftestOptions {
   std::vector<std::string> words, case_files, mutants, families, matrices, survivors_of;
   std::string profile = "smoke", library, proofs, again, shard, json, list, profile_covers;
   CoverFiles covers;
-  std::int64_t seed = 1, cost_limit = 0;
+  std::int64_t killers = 1, seed = 1, cost_limit = 0;
   int kills = 2, tries = 0, jobs = 0, show = 10;
   bool unproved = false;
 };
@@ -194,6 +194,7 @@ ExitCode plant_mutants(const SelftestOptions& options, const MutantLibrary& libr
   const ShardChoice shard = options.shard.empty() ? ShardChoice() : shard_of(options.shard);
   meant.shard = shard.index, meant.shards = shard.total;
   for (const std::string& each : options.survivors_of) meant.not_killed_in.push_back(matrix_given("--survivors-of", each));
+  meant.killers = options.killers;
   const Proofs proofs = options.unproved ? proofs_of(options, library.mutants()) : Proofs();
   if (options.unproved) meant.not_proved_in = &proofs;
   KillMatrix recorded;
@@ -278,6 +279,11 @@ void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
           "Only mutants that this earlier --json file of any profile has no kill of: its survivors, those that it did not reach, "
           "and those that it does not have; again for more files, of which none may have a kill")
       ->allow_extra_args(false);
+  verb.add_option(
+          "--killed-by-fewer", options.killers,
+          "With --survivors-of: mutants that fewer cases than this kill there; 2 takes those too that hang on a single case")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
   verb.add_flag("--unproved", options.unproved, "Only mutants without a written proof");
   verb.add_option("--kills", options.kills, "Cases that may kill a mutant before it is left; 2 show what hangs on a single case")
       ->capture_default_str()

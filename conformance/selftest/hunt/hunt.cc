@@ -21,15 +21,16 @@ std::string MutantSelection::text() const {
   for (const std::string& each : words) add("mutants", each);
   for (const std::string& each : families) add("family", each);
   for (const KillMatrix& each : not_killed_in) add("survivors-of", each.profile);
+  if (killers > 1) add("killed-by-fewer", std::to_string(killers));
   if (not_proved_in != nullptr) add("proofs", "none");
   return made;
 }
 
 std::vector<const Mutant*> selected_mutants(const std::vector<Mutant>& all, const MutantSelection& selection) {
-  std::set<std::string> killed;
+  std::map<std::string, std::set<std::string>> killers;
   for (const KillMatrix& matrix : selection.not_killed_in) {
     for (const KillRow& row : matrix.rows) {
-      if (!row.killers.empty()) killed.insert(row.id);
+      for (const std::int32_t each : row.killers) killers[row.id].insert(matrix.cases[static_cast<std::size_t>(each)].line);
     }
   }
   const auto is_meant = [&](const Mutant& each) {
@@ -40,7 +41,8 @@ std::vector<const Mutant*> selected_mutants(const std::vector<Mutant>& all, cons
     const std::vector<std::string>& families = selection.families;
     return (selection.words.empty() || std::any_of(selection.words.begin(), selection.words.end(), matches)) &&
            (families.empty() || std::find(families.begin(), families.end(), each.family) != families.end()) &&
-           killed.count(each.id) == 0 && (selection.not_proved_in == nullptr || selection.not_proved_in->of(each.id) == nullptr);
+           (killers.count(each.id) == 0 || static_cast<std::int64_t>(killers.at(each.id).size()) < selection.killers) &&
+           (selection.not_proved_in == nullptr || selection.not_proved_in->of(each.id) == nullptr);
   };
   std::vector<const Mutant*> chosen;
   std::int64_t number = 0;

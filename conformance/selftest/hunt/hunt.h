@@ -18,7 +18,8 @@ namespace assay::conformance {
 struct MutantSelection {
   std::vector<std::string> words;         // parts of "ID FAMILY SAYS", or patterns with *; one of them has to match
   std::vector<std::string> families;      // one of them
-  std::vector<KillMatrix> not_killed_in;  // of any profiles: none of them has a kill of it
+  std::vector<KillMatrix> not_killed_in;  // of any profiles: together they have fewer killing cases of it than `killers`
+  std::int64_t killers = 1;
   const Proofs* not_proved_in = nullptr;
   std::int64_t shard = 0, shards = 1;
   std::string text() const;  // as KillMatrix::selected

@@ -103,6 +103,12 @@ class Verb(unittest.TestCase):
         # Those that were not reached are among them.
         self.assertTrue(any(first[name][2] == 0 for name in self.rows(both)))
         self.assertTrue(any(first[name][2] > 0 for name in self.rows(both)))
+        few = self.file("few")
+        run(OFFSETS, *chosen, "--survivors-of", one, "--survivors-of", two, "--killed-by-fewer", "2", "--json", few)
+        # With --kills 1 no file has two kills of a mutant, and both of those that each has one of.
+        twice = {name for name, row in first.items() if row[5]} & {name for name, row in self.rows(two).items() if row[5]}
+        self.assertEqual(set(self.rows(few)), set(first) - twice)
+        self.assertTrue(killed - twice)
         proved = next(name for name, row in first.items() if row[2] > 0 and not row[5])
         proofs = self.file("proofs.json", json.dumps({proved: "for this test"}))
         run(OFFSETS, *chosen, "--survivors-of", one, "--survivors-of", two, "--unproved", "--proofs", proofs, "--json", open_ones)
