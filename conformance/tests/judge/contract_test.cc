@@ -132,6 +132,19 @@ const Fault kFaults[] = {
        };
      }},
     {"refuses_without_a_word", kOffsets, Verdict::failed, {"and last_error() says nothing"}, [](Rogue& rogue) { rogue.silent = true; }},
+    {"refuses_tensors_that_touch", "splits_to_offsets splits=32x3 contract=1", Verdict::failed, {"the right call, over tensors without gaps between them"},
+     [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         const bool touches = call.input_count == 1 && call.output_count == 1 &&
+                              static_cast<const char*>(call.inputs[0].data) + call.inputs[0].bytes == call.outputs[0].data;
+         return touches ? ASSAY_INVALID_ARGUMENT : rogue.honest(call);
+       };
+     }},
+    {"takes_a_stride_of_0", kOffsets, Verdict::failed, {"with parameter stride=0: returned 'ok': expected a refusal"}, [](Rogue& rogue) {
+       rogue.execute = [&rogue](const assay_call& call) {
+         return call.parameter_count == 1 && call.parameters[0].kind == ASSAY_INTEGER && call.parameters[0].integer == 0 ? ASSAY_OK : rogue.honest(call);
+       };
+     }},
     {"refuses_with_several_lines", kOffsets, Verdict::failed, {"last_error() has several lines: expected one, found 'one\\ntwo'"},
      [](Rogue& rogue) { rogue.error = "one\ntwo"; }},
     {"refuses_with_the_same_words_always", kOffsets, Verdict::failed, {"wrong calls, 'the first error': expected why the last call failed"},
