@@ -51,7 +51,7 @@ ChainRule rule_of(const TensorCoreUnit& unit, const AccumulationPlan& plan) {
   rule.accumulator = unit.accumulator;
   rule.scaling = unit.scaling;
   rule.promotion = plan.promotion;
-  rule.widen = plan.widen;
+  rule.widen = rule.linked ? Format::f16 : plan.widen;  // emulated FP8 steps multiply f16
   rule.flushes = plan.subnormals == Subnormals::flushed;
   return rule;
 }
