@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 
+#include "conformance/judge/calls/wrong_products.h"
 #include "conformance/judge/calls/wrong_tensors.h"
 #include "conformance/ops/schema_check.h"
 #include "conformance/ops/tensor_schema.h"
@@ -360,6 +361,7 @@ std::vector<WrongCall> wrong_calls(const assay_call& right, const std::vector<st
   list.add_inputs();
   list.add_workspace();
   add_wrong_tensors(right, list.all);
+  add_wrong_products(right, list.all);
   return std::move(list.all);
 }
 

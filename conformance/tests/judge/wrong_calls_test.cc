@@ -23,7 +23,7 @@ namespace assay::conformance {
 namespace {
 
 // What backend.h says about a kind of fault. `when`: the tensors that can have it.
-enum class When { always, elements, wide, outputs, matrices };
+enum class When { always, elements, wide, outputs, two_extents, matrices };
 struct Documented {
   const char* fault;
   Refusal refusal;
@@ -49,8 +49,8 @@ constexpr Documented kTensorFaults[] = {
     {"on the start of another tensor",                               Refusal::invalid_argument, When::outputs,  true},
     {"of another type",                                Refusal::either,           When::always,   false},
     {"with an extent of 1 more",                       Refusal::either,           When::always,   false},
-    {"in one extent",                                  Refusal::either,           When::matrices, false},
-    {"with its extents exchanged",                     Refusal::either,           When::matrices, false},
+    {"in one extent",                                  Refusal::either,           When::two_extents, false},
+    {"with its extents exchanged",                     Refusal::either,           When::two_extents, false},
     {"of one row more",                                Refusal::either,           When::elements, false},
     {"of no row",                                      Refusal::either,           When::elements, false},
     {"of one column more",                             Refusal::either,           When::matrices, false},
@@ -117,6 +117,7 @@ bool can_have(const Documented& row, const assay_tensor& tensor, bool is_output)
     case When::elements: return tensor.bytes > 0;
     case When::wide: return tensor.bytes > 0 && width > 1;
     case When::outputs: return is_output && tensor.bytes > 0;
+    case When::two_extents: return tensor.rank == 2;
     case When::matrices: return tensor.bytes > 0 && tensor.rank == 2;
   }
   return false;
@@ -252,7 +253,6 @@ TEST_F(WrongCalls, AreRefusedAsDocumented) {
 constexpr const char* kDecidedByContents[] = {
     "dequantize input columnwise_scale_inv",  // sum over the groups, of the padded rows of each
     "dequantize input rowwise_scale_inv",
-    "grouped_gemm input dy_rowwise_scale_inv",
     "quantize_by_rule output amax",
     "quantize_by_rule output scale_inv",
     "swizzle input splits",  // how many groups there are shows in no other shape
