@@ -63,7 +63,6 @@ struct Specials {
 struct OutputForm {
   int fraction_bits;
   int exponent_min;
-  int exponent_max;
   bool nearest;      // ties to even; otherwise toward zero
   int padding_bits;  // e8m13 sits at the top of an f32
   int sign_bit;
@@ -73,10 +72,10 @@ struct OutputForm {
 
 OutputForm form_of(Accumulator accumulator) {
   switch (accumulator) {
-    case Accumulator::f32_truncated: return {23, -126, 127, false, 0, 31, 0x7F800000, 0x7FFFFFFF};
-    case Accumulator::e8m13_truncated: return {13, -126, 127, false, 10, 31, 0x7F800000, 0x7FFFFFFF};
-    case Accumulator::f16_nearest: return {10, -14, 15, true, 0, 15, 0x7C00, 0x7FFF};
-    case Accumulator::f32_nearest: return {23, -126, 127, true, 0, 31, 0x7F800000, 0x7FFFFFFF};
+    case Accumulator::f32_truncated: return {23, -126, false, 0, 31, 0x7F800000, 0x7FFFFFFF};
+    case Accumulator::e8m13_truncated: return {13, -126, false, 10, 31, 0x7F800000, 0x7FFFFFFF};
+    case Accumulator::f16_nearest: return {10, -14, true, 0, 15, 0x7C00, 0x7FFF};
+    case Accumulator::f32_nearest: return {23, -126, true, 0, 31, 0x7F800000, 0x7FFFFFFF};
   }
   require(false, "unit.accumulator", static_cast<std::uint32_t>(accumulator), "an Accumulator");
   return {};
@@ -88,7 +87,7 @@ std::uint32_t encode(std::int64_t sum, int lsb, const OutputForm& form) {
   const std::uint32_t sign = sum < 0 ? 1u << form.sign_bit : 0;
   const std::uint64_t magnitude = sum < 0 ? -static_cast<std::uint64_t>(sum) : static_cast<std::uint64_t>(sum);
 
-  int exponent = std::max(static_cast<int>(std::bit_width(magnitude)) - 1 + lsb, form.exponent_min);
+  const int exponent = std::max(static_cast<int>(std::bit_width(magnitude)) - 1 + lsb, form.exponent_min);
   const int shift = lsb - (exponent - form.fraction_bits);  // left if positive: then the value is exact
   std::uint64_t quotient = 0;
   if (shift >= 0) {
@@ -100,15 +99,9 @@ std::uint32_t encode(std::int64_t sum, int lsb, const OutputForm& form) {
     if (form.nearest && (dropped > half || (dropped == half && quotient % 2 == 1))) ++quotient;
   }
   if (quotient == 0) return 0;
-  const std::uint64_t leading = std::uint64_t{1} << form.fraction_bits;
-  if (quotient == 2 * leading) {
-    quotient = leading;
-    ++exponent;
-  }
-  if (exponent > form.exponent_max) return sign | form.infinity;
-  const std::uint64_t biased = quotient >= leading ? static_cast<std::uint64_t>(exponent - form.exponent_min + 1) : 0;
-  const std::uint64_t code = (biased << form.fraction_bits | (quotient & (leading - 1))) << form.padding_bits;
-  return sign | static_cast<std::uint32_t>(code);
+  // The leading bit of a normal number counts as 1 of the exponent; rounded up to a power of two, it carries by itself.
+  const std::uint64_t code = (static_cast<std::uint64_t>(exponent - form.exponent_min) << form.fraction_bits) + quotient;
+  return sign | static_cast<std::uint32_t>(std::min<std::uint64_t>(code << form.padding_bits, form.infinity));
 }
 
 std::uint32_t special_code(const Specials& found, const OutputForm& form) {
@@ -265,10 +258,10 @@ Addend group_of_16(const DecodedElements& a, const DecodedElements& b, StepScali
     sum += product * (std::int64_t{1} << (a.exponent[k] + b.exponent[k] - a.fraction - b.fraction + kQuarters));
     all_zero = all_zero && product == 0;
   }
-  // The sign of an e4m3 scale is ignored, and 0x7F is NaN.
+  // The sign of an e4m3 scale is ignored.
   const bool e4m3 = scaling == StepScaling::e4m3_per_16;
-  const Term first = e4m3 ? decode_term(Format::e4m3, scale_a & 0x7Fu) : e8m0_term(scale_a);
-  const Term second = e4m3 ? decode_term(Format::e4m3, scale_b & 0x7Fu) : e8m0_term(scale_b);
+  const Term first = e4m3 ? decode_term(Format::e4m3, scale_a) : e8m0_term(scale_a);
+  const Term second = e4m3 ? decode_term(Format::e4m3, scale_b) : e8m0_term(scale_b);
   const std::int64_t scale = static_cast<std::int64_t>(first.significand) * second.significand;
 
   Addend result;
@@ -366,8 +359,8 @@ std::uint32_t tensor_core_step(const TensorCoreUnit& unit, Format a_type, std::s
                                std::span<const std::uint8_t> scale_b) {
   require_operands(unit, a_type, a, b_type, b);
   struct Operand {
-    std::array<std::int32_t, kMaxProducts> significand, exponent;
-    std::array<Term::Kind, kMaxProducts> kind;
+    std::array<std::int32_t, kMaxProducts> significand{}, exponent{};
+    std::array<Term::Kind, kMaxProducts> kind{};
     DecodedElements of(const TensorCoreUnit& unit, Format type, std::span<const std::uint32_t> codes) {
       int fraction = 0;
       for (std::size_t k = 0; k < codes.size(); ++k) {

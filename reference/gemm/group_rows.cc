@@ -23,16 +23,17 @@ GroupRows rows_of_indices(std::span<const std::int32_t> m_indices, std::int64_t 
   made.rows = made.open_rows = static_cast<std::int64_t>(m_indices.size());
   made.splits.assign(static_cast<std::size_t>(groups), 0);
   made.scale_rows = {made.rows};
+  std::int64_t before = -1;  // the group of the row before
   for (std::size_t row = 0; row < m_indices.size(); ++row) {
     const std::int64_t group = m_indices[row];
     require(group >= -1 && group < groups, at("m_indices", row), group, "-1, or a group below " + show(groups));
+    const bool goes_on = group == before;
+    before = group;
     if (group < 0) continue;
     const auto place = static_cast<std::int64_t>(row);
-    const bool starts_block = place % alignment == 0;
-    require(starts_block || m_indices[row - 1] == group, at("m_indices", row), group,
+    require(goes_on || place % alignment == 0, at("m_indices", row), group,
             "the group of the row before: rows of one group are the first of a block of " + show(alignment));
     ++made.splits[static_cast<std::size_t>(group)];
-    const bool goes_on = row > 0 && m_indices[row - 1] == group;
     if (goes_on) {
       ++made.ranges.back().rows;
     } else {

@@ -197,7 +197,7 @@ float tree_of_shape(std::string_view& shape, const std::vector<float>& values) {
   return left + right;
 }
 
-// All slices of K, merged in order.
+// All slices of K, merged in order. Without products +0.
 float accumulate(const GroupedGemmView& view, const GroupView& group, const Line& row, const Line& column) {
   const AccumulationPlan& plan = *view.plan;
   if (plan.slices == 1) return slice_sum(view, row, column, 0, group.depth);
@@ -224,7 +224,6 @@ float accumulate(const GroupedGemmView& view, const GroupView& group, const Line
 }  // namespace
 
 float accumulated(const GroupedGemmView& view, const GroupView& group, std::int64_t i, std::int64_t j) {
-  if (group.depth == 0) return 0;
   const DecodedLines rows = decoded(view, group.rows, i, 1);
   const DecodedLines columns = decoded(view, group.columns, j, 1);
   return accumulate(view, group, {group.rows, i, rows.line(0)}, {group.columns, j, columns.line(0)});
@@ -308,8 +307,7 @@ void compute_tile(const GroupedGemmView& view, const GroupView& group, std::int6
       const std::int64_t i = i_begin + r, j = j_begin + c;
       const Line row{group.rows, i, rows.line(static_cast<std::size_t>(r))};
       const Line column{group.columns, j, columns.line(static_cast<std::size_t>(c))};
-      const float acc = group.depth > 0 ? accumulate(view, group, row, column) : 0;
-      write(view.d_type, d, group.d_offset + i * group.n + j, finished(view, group, i, j, acc));
+      write(view.d_type, d, group.d_offset + i * group.n + j, finished(view, group, i, j, accumulate(view, group, row, column)));
     }
   }
 }
@@ -323,7 +321,8 @@ std::uint32_t element_of_d(const GroupedGemmView& view, const GroupView& group, 
 void grouped_gemm(const GroupedGemmProblem& problem, void* d) {
   const GroupedGemmView view = view_of(problem, d);
   if (is_quantized_output(problem.d_type)) {
-    std::vector<float> values(static_cast<std::size_t>(grouped_gemm_shape(problem).rows * grouped_gemm_shape(problem).columns));
+    const MatrixShape shape = grouped_gemm_shape(problem);
+    std::vector<float> values(static_cast<std::size_t>(shape.rows * shape.columns));
     scalar::grouped_gemm(with_f32_output(problem, view), values.data());
     return scalar::quantize_output(view, values.data(), d);
   }
