@@ -23,6 +23,13 @@ def require_rule(t: Any, *presets: str, blocks: tuple[str, ...] = ("1xall",), st
     require(t.x.shape[1] > 0, "K is 0: expected columns")
 
 
+def scales_in_storage(t: Any, rows: int, columns: int) -> torch.Tensor:
+    """The scales of t.out as [rows, columns], where rows (storage k_major) or columns (mn_major, tma_aligned) are adjacent."""
+    if t.storage.startswith("k_major"):
+        return t.out.scale_inv.view(rows, columns)
+    return t.out.scale_inv.view(columns, -1).t()[:rows]
+
+
 def quantize(t: Any, columns: int, call: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Any]) -> None:
     """Calls `call(x, codes, scales)` and leaves what it writes in t.out.
 
@@ -37,7 +44,7 @@ def quantize(t: Any, columns: int, call: Callable[[torch.Tensor, torch.Tensor, t
     codes = (t.out.data.view(FP8[t.otype]) if whole and "data" in t.out
              else torch.empty(x.shape, dtype=FP8[t.otype], device=x.device))
     if whole and "scale_inv" in t.out:
-        scales = t.out.scale_inv.view(rows, blocks) if t.storage.startswith("k_major") else t.out.scale_inv.view(blocks, -1).t()[:rows]
+        scales = scales_in_storage(t, rows, blocks)
     else:
         scales = torch.empty((rows, blocks), dtype=torch.float32, device=x.device)
     call(x, codes, scales)

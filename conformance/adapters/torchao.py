@@ -14,7 +14,7 @@ from assay import Kernel
 
 from .libraries import distribution
 from .operands import codes, groups_of, require, require_groups_in_turn, require_multiples, row_scales_of_groups, store_rows, weight_scales
-from .quantizers import quantize, require_rule
+from .quantizers import quantize, require_rule, scales_in_storage
 
 _D_TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 
@@ -45,9 +45,7 @@ def _weight_quant(t: Any) -> None:
     if "data" in t.out:
         t.out.data.view(values.dtype).copy_(values)
     if "scale_inv" in t.out:
-        shape = (rows // 128, columns // 128)
-        stored = t.out.scale_inv.view(shape) if t.storage == "k_major" else t.out.scale_inv.view(shape[1], -1).t()[: shape[0]]
-        stored.copy_(of_blocks)
+        scales_in_storage(t, rows // 128, columns // 128).copy_(of_blocks)
 
 
 def _gemm(t: Any) -> None:

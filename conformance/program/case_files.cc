@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kLargestCaseFile = std::int64_t{16} << 20;
 constexpr std::size_t kMaxCanonicalText = std::size_t{256} << 20;  // zipf(1048576,...) is short in a file and long in memory
 
-[[noreturn]] void refuse(const std::string& reason) { throw CLI::ValidationError("--cases", reason); }
+[[noreturn]] void refuse(const std::string& reason) { throw cli::ValidationError("--cases", reason); }
 
 bool is_control(char letter) {
   const auto byte = static_cast<unsigned char>(letter);

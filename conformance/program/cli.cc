@@ -1,7 +1,4 @@
-// CLI11 behind cli.h. Its own namespace has another name here, so that both can be compiled in one file.
-#define CLI CLI11
-#include <CLI/CLI.hpp>
-#undef CLI
+// CLI11 behind cli.h.
 
 #include "conformance/program/cli.h"
 
@@ -15,23 +12,25 @@
 #include <string_view>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "conformance/cases/case_schema.h"
 
-namespace CLI {
+namespace assay::cli {
 namespace {
 
-CLI11::Option& real(void* option) { return *static_cast<CLI11::Option*>(option); }
+CLI::Option& real(void* option) { return *static_cast<CLI::Option*>(option); }
 
 // As CLI11's IsMember, but names the word that is nearest to a wrong one.
-CLI11::Validator one_of(const std::vector<std::string>& words) {
+CLI::Validator one_of(const std::vector<std::string>& words) {
   std::string listed;
   for (const std::string& word : words) listed += (listed.empty() ? "" : ",") + word;
   const auto check = [words, listed](const std::string& given) {
     if (std::find(words.begin(), words.end(), given) != words.end()) return std::string();
     const std::vector<std::string_view> known(words.begin(), words.end());
-    return given + " not in {" + listed + "}" + assay::conformance::did_you_mean(given, known);
+    return given + " not in {" + listed + "}" + conformance::did_you_mean(given, known);
   };
-  return CLI11::Validator(check, "{" + listed + "}");
+  return CLI::Validator(check, "{" + listed + "}");
 }
 
 // CLI11 reads a number that is too large as the largest possible.
@@ -47,7 +46,7 @@ std::string is_not_empty(const std::string& given) { return given.empty() ? "is 
 }  // namespace
 
 ValidationError::ValidationError(const std::string& name, const std::string& text)
-    : ParseError(name + ": " + text, static_cast<int>(CLI11::ExitCodes::ValidationError)) {}
+    : ParseError(name + ": " + text, static_cast<int>(CLI::ExitCodes::ValidationError)) {}
 
 Option* Option::required() { return real(real_).required(), this; }
 Option* Option::capture_default_str() { return real(real_).capture_default_str(), this; }
@@ -61,27 +60,27 @@ std::vector<std::string> Option::get_lnames() const { return real(real_).get_lna
 
 Option* Option::check(const Validator& validator) {
   switch (validator.kind) {
-    case Validator::Kind::range: real(real_).check(CLI11::Range(validator.least, validator.most)); break;
+    case Validator::Kind::range: real(real_).check(CLI::Range(validator.least, validator.most)); break;
     case Validator::Kind::words: real(real_).check(one_of(validator.words)); break;
-    case Validator::Kind::non_negative: real(real_).check(CLI11::Validator(fits, "NONNEGATIVE")); break;
+    case Validator::Kind::non_negative: real(real_).check(CLI::Validator(fits, "NONNEGATIVE")); break;
   }
   return this;
 }
 
 void Formatter::column_width(int columns) {
-  static_cast<CLI11::FormatterBase*>(real_)->column_width(static_cast<std::size_t>(columns));
+  static_cast<CLI::FormatterBase*>(real_)->column_width(static_cast<std::size_t>(columns));
 }
 
 struct App::Parts {
-  CLI11::App* app = nullptr;
-  std::unique_ptr<CLI11::App> owned;  // of the outermost one
-  std::map<CLI11::Option*, std::unique_ptr<Option>> options;
+  CLI::App* app = nullptr;
+  std::unique_ptr<CLI::App> owned;  // of the outermost one
+  std::map<CLI::Option*, std::unique_ptr<Option>> options;
   std::deque<std::unique_ptr<App>> commands;
   Formatter formatter;
   std::exception_ptr failure;  // what exit() prints
 
   // The wrapper of CLI11's option; each has one.
-  Option* wrapped(CLI11::Option* option) {
+  Option* wrapped(CLI::Option* option) {
     std::unique_ptr<Option>& kept = options[option];
     if (kept == nullptr) kept = std::make_unique<Option>(option);
     return kept.get();
@@ -89,18 +88,18 @@ struct App::Parts {
 };
 
 App::App(const std::string& description, const std::string& name) : parts_(std::make_unique<Parts>()) {
-  parts_->owned = std::make_unique<CLI11::App>(description, name);
+  parts_->owned = std::make_unique<CLI::App>(description, name);
   parts_->app = parts_->owned.get();
 }
 
-App::App(void* real) : parts_(std::make_unique<Parts>()) { parts_->app = static_cast<CLI11::App*>(real); }
+App::App(void* real) : parts_(std::make_unique<Parts>()) { parts_->app = static_cast<CLI::App*>(real); }
 
 App::~App() = default;
 
 template <class Value>
 Option* App::add_option(const std::string& name, Value& to, const std::string& help) {
-  CLI11::Option* const made = parts_->app->add_option(name, to, help);
-  if (name.starts_with('-') && name != "--backend-options") made->check(CLI11::Validator(is_not_empty, ""));
+  CLI::Option* const made = parts_->app->add_option(name, to, help);
+  if (name.starts_with('-') && name != "--backend-options") made->check(CLI::Validator(is_not_empty, ""));
   return parts_->wrapped(made);
 }
 template Option* App::add_option(const std::string&, std::string&, const std::string&);
@@ -116,13 +115,13 @@ Option* App::set_version_flag(const std::string& name, const std::string& versio
 }
 Option* App::get_option(const std::string& name) const { return parts_->wrapped(parts_->app->get_option(name)); }
 bool App::remove_option(Option* option) {
-  CLI11::Option* const gone = &real(option->real_);
+  CLI::Option* const gone = &real(option->real_);
   parts_->options.erase(gone);
   return parts_->app->remove_option(gone);
 }
 std::vector<Option*> App::get_options() const {
   std::vector<Option*> all;
-  for (CLI11::Option* each : parts_->app->get_options({})) all.push_back(parts_->wrapped(each));
+  for (CLI::Option* each : parts_->app->get_options({})) all.push_back(parts_->wrapped(each));
   return all;
 }
 
@@ -149,19 +148,19 @@ void App::final_callback(std::function<void()> action) { parts_->app->final_call
 void App::parse(int argc, char** argv) {
   try {
     parts_->app->parse(argc, argv);
-  } catch (const CLI11::ParseError& error) {
+  } catch (const CLI::ParseError& error) {
     parts_->failure = std::current_exception();
     throw ParseError(error.what(), error.get_exit_code());
   }
 }
 
 int App::exit(const ParseError& error) const {
-  if (parts_->failure == nullptr) return parts_->app->exit(CLI11::ParseError(error.what(), error.get_exit_code()));
+  if (parts_->failure == nullptr) return parts_->app->exit(CLI::ParseError(error.what(), error.get_exit_code()));
   try {
     std::rethrow_exception(parts_->failure);
-  } catch (const CLI11::ParseError& original) {
+  } catch (const CLI::ParseError& original) {
     return parts_->app->exit(original);
   }
 }
 
-}  // namespace CLI
+}  // namespace assay::cli

@@ -1,5 +1,5 @@
 #pragma once
-// The part of CLI11 that the verbs use, under CLI11's names. CLI11 is a library of headers that takes ten seconds a source file
+// The part of CLI11 that the verbs use, under CLI11's names in a namespace of ours. CLI11 is a library of headers that takes ten seconds a source file
 // to compile; only cli.cc includes it. Wrap further parts of it here as needed.
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
+namespace assay::cli {
 
 // A fault of the command line, or --help or --version.
 class ParseError : public std::runtime_error {
@@ -103,4 +103,4 @@ class App {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace CLI
+}  // namespace assay::cli

@@ -48,7 +48,7 @@ void tell_left_out(const std::string& file, const golden::LeftOut& left_out) {
 
 }  // namespace
 
-Action add_compute(CLI::App& verb) {
+Action add_compute(cli::App& verb) {
   struct Options {
     std::string in, out, plan;
     bool quiet = false;

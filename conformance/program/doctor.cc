@@ -106,7 +106,7 @@ std::vector<Fact> facts_of(const std::string& backend_name, const std::string& b
 
 }  // namespace
 
-Action add_doctor(CLI::App& verb) {
+Action add_doctor(cli::App& verb) {
   struct Options {
     std::string backend = "reference", backend_options, json;
   };

@@ -15,7 +15,7 @@
 
 namespace assay::conformance {
 
-Action add_emit(CLI::App& verb) {
+Action add_emit(cli::App& verb) {
   struct Options {
     std::vector<std::string> words;
     std::string out, plan;
@@ -32,7 +32,7 @@ Action add_emit(CLI::App& verb) {
   verb.add_option("--max-bytes", options->max_bytes,
                   "Refuse a case whose inputs and expected outputs take more; the text is three to five times as long")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(cli::NonNegativeNumber);
   add_table_options(verb);
   verb.footer(
       "For simulators, RTL and emulators that can load neither a plug-in nor a fixture. The file holds the inputs, the expected\n"
@@ -40,7 +40,7 @@ Action add_emit(CLI::App& verb) {
       "outputs\n"
       "are compared with intervals (check=bound), several calls or wrong ones cannot be written so, and is refused.");
   return [options] {
-    if (!options->c) throw CLI::ValidationError("--c", "is missing: expected the form of the file, which can be C alone");
+    if (!options->c) throw cli::ValidationError("--c", "is missing: expected the form of the file, which can be C alone");
     std::string text;
     for (const std::string& word : options->words) text += (text.empty() ? "" : " ") + word;
     const CaseLine line = parse_case_line(text);

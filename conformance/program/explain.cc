@@ -91,7 +91,7 @@ std::string judged(const std::vector<std::string>& words, BackendChoice& choice,
 
 }  // namespace
 
-Action add_explain(CLI::App& verb) {
+Action add_explain(cli::App& verb) {
   struct Options {
     std::vector<std::string> words;
     BackendChoice backend;
@@ -106,10 +106,10 @@ Action add_explain(CLI::App& verb) {
   add_judge_options(verb, options->backend);
   verb.add_option("--most", options->most, "Nearest causes that are listed where none gives every word")
       ->capture_default_str()
-      ->check(CLI::Range(1, 100));
+      ->check(cli::Range(1, 100));
   verb.add_option("--seconds", options->seconds, "Seconds after which the search ends with what it has; 0: never")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1000000));
+      ->check(cli::Range(0, 1000000));
   verb.add_option("--mutants", options->mutants, "Library of mutants, tried where no other cause gives every word, or none")
       ->default_str("assay_mutants.so beside the program, if it is there");
   verb.add_option("--json", options->json, "Write the causes to this file too");

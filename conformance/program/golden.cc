@@ -23,7 +23,7 @@ struct GoldenOptions {
   bool quiet = false;
 };
 
-std::shared_ptr<GoldenOptions> add_options(CLI::App& verb) {
+std::shared_ptr<GoldenOptions> add_options(cli::App& verb) {
   const auto options = std::make_shared<GoldenOptions>();
   verb.add_option("--folder", options->folder,
                   "The golden folder: cases/*.txt, *.h5 and manifest.json (default: " + golden_folder().string() + ")");
@@ -142,12 +142,12 @@ ExitCode check(const GoldenOptions& options) {
 
 }  // namespace
 
-Action add_golden_build(CLI::App& verb) {
+Action add_golden_build(cli::App& verb) {
   const auto options = add_options(verb);
   return [options] { return build(*options); };
 }
 
-Action add_golden_check(CLI::App& verb) {
+Action add_golden_check(cli::App& verb) {
   const auto options = add_options(verb);
   return [options] { return check(*options); };
 }

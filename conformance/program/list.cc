@@ -192,12 +192,12 @@ ExitCode list_cases(const ListOptions& options) {
 
 }  // namespace
 
-Action add_list(CLI::App& verb) {
+Action add_list(cli::App& verb) {
   const auto options = std::make_shared<ListOptions>();
   verb.add_option("WORDS", options->words, "Only cases whose name or line contains every word");
   verb.add_option("--profile", options->profile, "smoke, standard or full")
       ->capture_default_str()
-      ->check(CLI::IsMember({"smoke", "standard", "full"}));
+      ->check(cli::IsMember({"smoke", "standard", "full"}));
   verb.add_option("--cases", options->case_files,
                   "The cases of this file in place of the catalogue's; again for more (run --help)")
       ->allow_extra_args(false);
@@ -210,7 +210,7 @@ Action add_list(CLI::App& verb) {
   verb.add_option("--algorithms", options->algorithms_of,
                   "The algorithms that a backend lists for this case line, for --algorithm");
   verb.add_flag("--axes", options->axes, "The configuration axes of a backend, for --axis");
-  CLI::Option* schema = verb.add_flag("--schema", options->schema,
+  cli::Option* schema = verb.add_flag("--schema", options->schema,
                                       "Every op: its tensors with types, shapes and what is compared; the keys of case lines");
   verb.add_option("--op", options->op, "With --schema: one op")->needs(schema);
   verb.add_flag("--plans", options->plans, "The accumulation plans that have names, each as a line and how it is known");

@@ -13,6 +13,7 @@
 #include "conformance/program/verbs.h"
 #include "conformance/report/run_header.h"
 #include "conformance/report/version.h"
+#include "conformance/support/forked.h"
 #include "conformance/support/interrupt.h"
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
@@ -47,7 +48,7 @@ NO_COLOR, GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX (run).)";
 struct Verb {
   const char* name;
   const char* help;
-  Action (*add)(CLI::App&);
+  Action (*add)(cli::App&);
 };
 constexpr Verb kVerbs[] = {
     {"run", "Judge a backend on the conformance suite", add_run},
@@ -73,21 +74,21 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
 }
 
 // The first unknown verb or option, with the nearest known one; empty if there is none.
-std::string unknown_word(const CLI::App& app, int argc, char** argv) {
-  const CLI::App* verb = &app;
+std::string unknown_word(const cli::App& app, int argc, char** argv) {
+  const cli::App* verb = &app;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i], name = word.substr(0, word.find('='));
     std::vector<std::string> known;
     if (word.starts_with("--") && word.size() > 2) {
-      for (const CLI::Option* each : verb->get_options()) {
+      for (const cli::Option* each : verb->get_options()) {
         for (const std::string& option : each->get_lnames()) known.push_back("--" + option);
       }
       if (std::find(known.begin(), known.end(), name) == known.end()) {
         return fmt::format("{} has no option {}{}", verb->get_name(), name, suggestion(name, known));
       }
     } else if (!word.starts_with('-') && !verb->get_subcommands({}).empty()) {
-      const CLI::App* next = nullptr;
-      for (const CLI::App* each : verb->get_subcommands({})) {
+      const cli::App* next = nullptr;
+      for (const cli::App* each : verb->get_subcommands({})) {
         known.push_back(each->get_name());
         if (each->get_name() == word) next = each;
       }
@@ -99,31 +100,31 @@ std::string unknown_word(const CLI::App& app, int argc, char** argv) {
 }
 
 ExitCode dispatch(int argc, char** argv) {
-  CLI::App app{"Assay: is every bit of a grouped low-precision GEMM right, and if not, which bit, and why?", "assay"};
+  cli::App app{"Assay: is every bit of a grouped low-precision GEMM right, and if not, which bit, and why?", "assay"};
   app.set_version_flag("--version", std::string("assay ") + kVersion);
   app.require_subcommand(1);
   app.footer(kFooter);
   app.get_formatter()->column_width(34);
   Action chosen;
   for (const Verb& verb : kVerbs) {
-    CLI::App& command = *app.add_subcommand(verb.name, verb.help);
+    cli::App& command = *app.add_subcommand(verb.name, verb.help);
     Action action = verb.add(command);
     command.final_callback([&chosen, action] { chosen = action; });
   }
-  CLI::App& golden_verb =
+  cli::App& golden_verb =
       *app.add_subcommand("golden", "Build the fixtures of golden/, or check that they rebuild byte for byte");
   golden_verb.require_subcommand(1);
   for (const auto& [name, help, add] :
        {Verb{"build", "Write every fixture that the reference makes", add_golden_build},
         Verb{"check", "Rebuild in memory and compare with the files; compare the oracles with their digests",
              add_golden_check}}) {
-    CLI::App& command = *golden_verb.add_subcommand(name, help);
+    cli::App& command = *golden_verb.add_subcommand(name, help);
     Action action = add(command);
     command.final_callback([&chosen, action] { chosen = action; });
   }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
+  } catch (const cli::ParseError& error) {
     if (const std::string unknown = unknown_word(app, argc, argv); error.get_exit_code() != 0 && !unknown.empty()) {
       warn("assay: {}\nRun with --help for more information.\n", unknown);
       return ExitCode::usage;
@@ -155,6 +156,9 @@ int run_main(int argc, char** argv) {
     warn("assay: {}\n", error.what());
     const bool usage = error.status() == ASSAY_INVALID_ARGUMENT || error.status() == ASSAY_FAILED;
     return static_cast<int>(usage ? ExitCode::usage : ExitCode::machine_failed);
+  } catch (const ProcessError& error) {
+    warn("assay: {}\n", error.what());
+    return static_cast<int>(ExitCode::machine_failed);
   } catch (const golden::MachineError& error) {
     warn("assay: {}\n", error.what());
     return static_cast<int>(ExitCode::machine_failed);

@@ -8,7 +8,7 @@
 
 namespace assay::conformance {
 
-Action add_matrix(CLI::App& verb) {
+Action add_matrix(cli::App& verb) {
   struct Options {
     std::vector<std::string> results;
     std::string html, markdown;

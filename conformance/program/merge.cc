@@ -181,11 +181,11 @@ ExitCode merge(const MergeOptions& options) {
     waivers = read_waivers(options.waivers);
     merged.header["waivers"] = {{"path", options.waivers}, {"sha256", golden::sha256_hex_of_file(options.waivers)}};
   } else if (merged.header.contains("waivers")) {
-    throw CLI::ValidationError("--waivers", "is absent: the shards were run with waivers");
+    throw cli::ValidationError("--waivers", "is absent: the shards were run with waivers");
   }
   const SelectedAgain again = select_again(merged.header);
   if (!again.why_not.empty() && (!requirements.empty() || !options.baseline.empty()))
-    throw CLI::ValidationError("--require and --baseline", "the cases cannot be selected again: " + again.why_not);
+    throw cli::ValidationError("--require and --baseline", "the cases cannot be selected again: " + again.why_not);
   check_levels(again.options, requirements);
 
   Report report(merged.header.at("verb"), tested_of(merged.header), options.show);
@@ -210,7 +210,7 @@ ExitCode merge(const MergeOptions& options) {
 
 }  // namespace
 
-Action add_merge(CLI::App& verb) {
+Action add_merge(cli::App& verb) {
   const auto options = std::make_shared<MergeOptions>();
   verb.add_option("RESULTS", options->results,
                   "Files of --results or --json of the shards of one run, or folders of --journal, in any order")
@@ -226,7 +226,7 @@ Action add_merge(CLI::App& verb) {
   verb.add_option("--waivers", options->waivers, "As of run: a file of known failures that do not count until a day");
   verb.add_option("--show", options->show, "Failures, missing cases and cases in two files that are printed, of each kind")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(cli::Range(0, 1'000'000));
   verb.footer(
       R"(The files must be of one run: the same program and commit, backend, library, device, options, selection and settings. Files of
 different runs, and files with different verdicts on one case, are refused (exit 3, nothing is written). A shard or a case
@@ -235,7 +235,7 @@ the number of shards, their order, times or machines, and equals that of one run
   return [options] {
     try {
       return merge(*options);
-    } catch (const CLI::ValidationError& error) {
+    } catch (const cli::ValidationError& error) {
       warn("assay merge: {}\n", error.what());
       return ExitCode::usage;
     }

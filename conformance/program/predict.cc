@@ -63,7 +63,7 @@ void check_stated(const PredictOptions& options) {
   for (const std::string& each : options.units)
     require(find_tensor_core_unit(each) != nullptr, "--unit", each, "a row of the tensor-core table (assay list --units)");
   if (options.asks && (!options.plans.empty() || !options.units.empty() || !options.stated.empty()))
-    throw CLI::ValidationError("--backend", "with --plan, --unit or --stated: the backend itself states what it follows");
+    throw cli::ValidationError("--backend", "with --plan, --unit or --stated: the backend itself states what it follows");
 }
 
 json header_of(const PredictOptions& options, const RunSelection& selection, const ShardChoice& shard, Layer layer) {
@@ -261,7 +261,7 @@ ExitCode predict(PredictOptions& options) {
 
 }  // namespace
 
-Action add_predict(CLI::App& verb) {
+Action add_predict(cli::App& verb) {
   const auto options = std::make_shared<PredictOptions>();
   verb.add_option(
       "WORDS", options->run.words,
@@ -284,7 +284,7 @@ Action add_predict(CLI::App& verb) {
       ->allow_extra_args(false);
   add_judge_options(verb, options->run.backend);
   verb.remove_option(verb.get_option("--expect-by"));
-  CLI::Option* named = verb.get_option("--backend")->default_str("none is asked");
+  cli::Option* named = verb.get_option("--backend")->default_str("none is asked");
   verb.add_flag("--quiet", options->run.quiet, "No progress");
   verb.footer(
       R"(Digests of the outputs that run would expect, by case line, computed without the device: assay run --predicted FILE compares with
@@ -299,7 +299,7 @@ The cases of fixtures hold what is expected of them, and are not predicted.)");
     options->asks = named->count() != 0;
     try {
       return predict(*options);
-    } catch (const CLI::ValidationError& error) {
+    } catch (const cli::ValidationError& error) {
       warn("assay predict: {}\n", error.what());
       return ExitCode::usage;
     } catch (const BackendError& error) {

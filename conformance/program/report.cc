@@ -58,7 +58,7 @@ std::vector<OutputText> outputs(const ReportOptions& options, const Collected& a
 // The digests of the files, recomputed.
 ExitCode check_files(const ReportOptions& options) {
   if (!options.out.empty() || !options.badge.empty() || !options.drafts.empty() || !options.waivers.empty())
-    throw CLI::ValidationError("--check", "writes nothing: expected no other option");
+    throw cli::ValidationError("--check", "writes nothing: expected no other option");
   Outcome outcome;
   for (const std::string& path : options.results) {
     const FileCheck found = check_results(path);
@@ -73,12 +73,12 @@ ExitCode check_files(const ReportOptions& options) {
 ExitCode make_report(const ReportOptions& options) {
   if (options.check) return check_files(options);
   if (options.out.empty() && options.drafts.empty() && options.badge.empty())
-    throw CLI::ValidationError("--out", "expected a folder for the report, or --badge FILE or --write-waivers FILE");
+    throw cli::ValidationError("--out", "expected a folder for the report, or --badge FILE or --write-waivers FILE");
   if (!is_origin(options.origin))
-    throw CLI::ValidationError("--origin", fmt::format("'{}': expected lower-case letters, digits and '_'", options.origin));
+    throw cli::ValidationError("--origin", fmt::format("'{}': expected lower-case letters, digits and '_'", options.origin));
   if (std::error_code none;
       !options.drafts.empty() && std::filesystem::exists(options.drafts, none) && !is_special(options.drafts))
-    throw CLI::ValidationError("--write-waivers", fmt::format("{} is there: expected the name of a new file", options.drafts));
+    throw cli::ValidationError("--write-waivers", fmt::format("{} is there: expected the name of a new file", options.drafts));
   std::vector<Waiver> waivers;
   if (!options.waivers.empty()) waivers = read_waivers(options.waivers);
   const Collected all = collect_results(options.results, options.waivers.empty() ? nullptr : &waivers);
@@ -97,7 +97,7 @@ ExitCode make_report(const ReportOptions& options) {
 
 }  // namespace
 
-Action add_report(CLI::App& verb) {
+Action add_report(cli::App& verb) {
   const auto options = std::make_shared<ReportOptions>();
   verb.add_option("RESULTS", options->results,
                   "Files of --results or --json of run, verify or repro: of one run, of its shards, or of several")
@@ -116,7 +116,7 @@ Action add_report(CLI::App& verb) {
   return [options] {
     try {
       return make_report(*options);
-    } catch (const CLI::ValidationError& error) {
+    } catch (const cli::ValidationError& error) {
       warn("assay report: {}\n", error.what());
       return ExitCode::usage;
     }

@@ -16,7 +16,7 @@
 
 namespace assay::conformance {
 
-Action add_repro(CLI::App& verb) {
+Action add_repro(cli::App& verb) {
   struct Options {
     std::vector<std::string> words;
     BackendChoice backend;

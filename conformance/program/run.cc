@@ -56,7 +56,7 @@ SettingsToTry settings_of(const RunOptions& options, Backend& backend) {
       while (words >> value) settings.axes.emplace_back(axis.name, value);
     }
     if (!known && each != "all") {
-      throw CLI::ValidationError("--axes", fmt::format("'{}': expected all, NAME or NAME=VALUE with an axis of backend {}: {}",
+      throw cli::ValidationError("--axes", fmt::format("'{}': expected all, NAME or NAME=VALUE with an axis of backend {}: {}",
                                                        each, backend.name(), names.empty() ? "it has none" : names));
     }
   }
@@ -92,7 +92,7 @@ nlohmann::json header_of(const RunOptions& options, const SelectionText& text, c
   return header;
 }
 
-// The header, the file of results and what an earlier run found. Errors: CLI::ValidationError where that was another run.
+// The header, the file of results and what an earlier run found. Errors: cli::ValidationError where that was another run.
 void prepare_files(const RunOptions& options, const SelectionText& text, Report& report) {
   const std::string results = options.resume.empty() ? options.results : options.resume;
   if (options.json.empty() && results.empty()) return;
@@ -103,13 +103,13 @@ void prepare_files(const RunOptions& options, const SelectionText& text, Report&
   if (!options.resume.empty()) {
     earlier = earlier_of("--resume", options.resume);
     if (const std::string difference = header_difference(earlier.header, header); !difference.empty()) {
-      throw CLI::ValidationError("--resume", fmt::format("{} is of another run: {}", options.resume, difference));
+      throw cli::ValidationError("--resume", fmt::format("{} is of another run: {}", options.resume, difference));
     }
   }
   try {
     take_earlier(earlier, report);
   } catch (const std::exception& error) {  // a line of another shape
-    throw CLI::ValidationError("--resume", fmt::format("{}: {}", options.resume, error.what()));
+    throw cli::ValidationError("--resume", fmt::format("{}: {}", options.resume, error.what()));
   }
   report.append_to(std::make_unique<ResultsFile>(results, !options.resume.empty()));
 }
@@ -127,15 +127,15 @@ bool is_same_file(const std::filesystem::path& one, const std::filesystem::path&
 void check_paths(const RunOptions& options) {
   if (const char* folder = std::getenv("ASSAY_GOLDEN");
       folder != nullptr && *folder != '\0' && !std::filesystem::is_directory(folder)) {
-    throw CLI::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
+    throw cli::ValidationError("ASSAY_GOLDEN", fmt::format("'{}' is not a folder", folder));
   }
   if (!options.resume.empty() && !options.results.empty() && options.resume != options.results) {
-    throw CLI::ValidationError("--resume", "continues in its own file: leave --results out");
+    throw cli::ValidationError("--resume", "continues in its own file: leave --results out");
   }
   const std::string& results = options.resume.empty() ? options.results : options.resume;
   if (!options.json.empty() && !results.empty() && is_same_file(options.json, results)) {
     const char* option = options.resume.empty() ? "--results" : "--resume";
-    throw CLI::ValidationError("--json", fmt::format("{} is the file of {} too: expected another", options.json, option));
+    throw cli::ValidationError("--json", fmt::format("{} is the file of {} too: expected another", options.json, option));
   }
   if (!options.json.empty()) check_output(options.json);
   if (!options.results.empty()) check_output(options.results);
@@ -186,7 +186,7 @@ SelectionText text_of(const RunOptions& options, const RunSelection& selection, 
   return text;
 }
 
-// The backend on the devices after the first: all are opened before anything is judged. Errors: BackendError; CLI::ValidationError for
+// The backend on the devices after the first: all are opened before anything is judged. Errors: BackendError; cli::ValidationError for
 // another device than the first.
 std::vector<std::unique_ptr<Backend>> opened_on_others(const BackendChoice& choice, const TestedBackend& first) {
   std::vector<std::unique_ptr<Backend>> opened;
@@ -194,7 +194,7 @@ std::vector<std::unique_ptr<Backend>> opened_on_others(const BackendChoice& choi
     opened.push_back(choice.open(i));
     const assay_device_info info = opened.back()->device_info();
     if (info.name == first.device && info.architecture == first.architecture) continue;
-    throw CLI::ValidationError(
+    throw cli::ValidationError(
         "--device",
         fmt::format("the backend says that device {} is {} ({}), and device {} is {} ({}): expected devices of one model",
                     choice.devices[0].number, first.device, first.architecture, choice.devices[i].number, info.name,
@@ -316,9 +316,9 @@ ExitCode run(RunOptions& options, const std::string& no_device) {
 
 }  // namespace
 
-Action add_run(CLI::App& verb) {
+Action add_run(cli::App& verb) {
   const auto options = std::make_shared<RunOptions>();
-  const CLI::Option* const named = add_run_options(verb, *options);
+  const cli::Option* const named = add_run_options(verb, *options);
   return [options, named] {
     try {
       const BackendAvailability availability = backend_availability(named->count() != 0 || !options->backend.options.empty());
@@ -335,7 +335,7 @@ Action add_run(CLI::App& verb) {
       if (interrupted()) report.note_interrupted();
       report.conclude(options->json);
       return report.exit_code();
-    } catch (const CLI::ValidationError& error) {
+    } catch (const cli::ValidationError& error) {
       warn("assay run: {}\n", error.what());
       return ExitCode::usage;
     }

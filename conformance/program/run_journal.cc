@@ -164,7 +164,7 @@ class JournalRun {
 void check_journal_options(const RunOptions& options, const ShardChoice& shard) {
   if (options.journal.empty()) return;
   const auto refuse = [](const char* option, const char* remedy) {
-    throw CLI::ValidationError("--journal", fmt::format("with {}: {}", option, remedy));
+    throw cli::ValidationError("--journal", fmt::format("with {}: {}", option, remedy));
   };
   if (shard.total > 1) refuse("a shard", "workers with a journal divide the cases themselves");
   if (!options.results.empty() || !options.resume.empty())

@@ -14,7 +14,7 @@ namespace assay::conformance {
 void run_with_journal(const RunOptions& options, const RunSelection& selection, const SettingsToTry& settings,
                       const nlohmann::json& header, Report& report);
 
-// The options that --journal excludes. Errors: CLI::ValidationError.
+// The options that --journal excludes. Errors: cli::ValidationError.
 void check_journal_options(const RunOptions& options, const ShardChoice& shard);
 
 }  // namespace assay::conformance

@@ -19,7 +19,7 @@ std::string RunOptions::verb() const {
 
 namespace {
 
-void add_evidence_options(CLI::App& verb, RunOptions& options) {
+void add_evidence_options(cli::App& verb, RunOptions& options) {
   verb.add_option("--require", options.require,
                   "A level (assay list --levels), words of case lines or a file of such lines: a required case that does not "
                   "pass is a failure; again for more")
@@ -32,15 +32,15 @@ void add_evidence_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--retries", options.backend.retries,
                   "Judge a case that fails again, at most so often: one that then passes is flaky, which is no pass (exit 1)")
       ->capture_default_str()
-      ->check(CLI::Range(0, 100));
+      ->check(cli::Range(0, 100));
   verb.add_option("--json", options.json, "Write every verdict to this file at the end (conformance/report/report.schema.json)");
   verb.add_option("--results", options.results, "Append every verdict to this file as it falls, one line of JSON each");
   verb.add_option("--resume", options.resume,
                   "Go on with a run that --results has recorded: cases with a verdict are not judged again");
 }
 
-void add_journal_options(CLI::App& verb, RunOptions& options) {
-  CLI::Option* journal = verb.add_option(
+void add_journal_options(cli::App& verb, RunOptions& options) {
+  cli::Option* journal = verb.add_option(
       "--journal", options.journal,
       "A folder that this and other workers share, on any machine: each leases blocks of cases and appends their verdicts, "
       "until all are done; assay merge joins them (docs/scale/README.md)");
@@ -48,16 +48,16 @@ void add_journal_options(CLI::App& verb, RunOptions& options) {
                   "With --journal: seconds without a sign of life after which the blocks of a worker of another machine are "
                   "leased again; the first worker's counts")
       ->capture_default_str()
-      ->check(CLI::Range(1, 86400))
+      ->check(cli::Range(1, 86400))
       ->needs(journal);
   verb.add_option("--blocks", options.blocks,
                   "With --journal: into how many blocks generated cases are divided; the first worker's counts")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}))
+      ->check(cli::Range(std::int64_t{1}, std::int64_t{100'000}))
       ->needs(journal);
 }
 
-void add_prediction_options(CLI::App& verb, RunOptions& options) {
-  CLI::Option* predicted =
+void add_prediction_options(cli::App& verb, RunOptions& options) {
+  cli::Option* predicted =
       verb.add_option("--predicted", options.predicted,
                       "A file of assay predict: outputs are compared with its digests, and the reference computes "
                       "only what no file predicts, or what differs; again for more")
@@ -72,19 +72,19 @@ void add_prediction_options(CLI::App& verb, RunOptions& options) {
 
 }  // namespace
 
-void add_selection_options(CLI::App& verb, RunOptions& options) {
+void add_selection_options(cli::App& verb, RunOptions& options) {
   verb.add_option("--profile", options.profile, "How much: smoke (a second on two cores), standard (ten), full (minutes)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"smoke", "standard", "full"}));
+      ->check(cli::IsMember({"smoke", "standard", "full"}));
   verb.add_option("--random", options.random,
                   "In place of a profile: this many random grouped GEMMs, to 64 groups and K 8192 (WORDS choose among them)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+      ->check(cli::Range(std::int64_t{1}, std::int64_t{1'000'000}));
   verb.add_option("--seed", options.seed, "With --random: another sequence")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  verb.add_option(
-      "--shard", options.shard,
-      "Only part I of N, as I/N with I from 0, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an empty part passes");
+      ->check(cli::NonNegativeNumber);
+  verb.add_option("--shard", options.shard,
+                  "Only part I of N, as I/N with I from 0, all of equal work (also GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX); an "
+                  "empty part passes");
   verb.add_option(
           "--cases", options.case_files,
           "The cases of this file in place of the catalogue's: a case line a line, # comments, sections [smoke], [standard], "
@@ -93,7 +93,7 @@ void add_selection_options(CLI::App& verb, RunOptions& options) {
       ->excludes(verb.get_option("--random"));
 }
 
-const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
+const cli::Option* add_run_options(cli::App& verb, RunOptions& options) {
   verb.add_option("WORDS", options.words,
                   "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs "
                   "allowed); a word that matches nothing is exit 4");
@@ -102,10 +102,10 @@ const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
       "--device", options.device,
       "all, or numbers of devices, as 0,2: a process each, among which the cases are divided as they fall; devices of one "
       "model, in the order of nvidia-smi");
-  CLI::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
+  cli::Option* named = verb.get_option("--backend")->default_str("device where there is one, else reference");
   add_selection_options(verb, options);
   verb.add_option("--algorithms", options.algorithms, "all: each case also with every algorithm that the backend lists for it")
-      ->check(CLI::IsMember({"all"}));
+      ->check(cli::IsMember({"all"}));
   verb.add_option("--axes", options.try_axes,
                   "Each case also under these settings: all, or a comma list of NAME and NAME=VALUE (assay list --axes)")
       ->delimiter(',')
@@ -116,7 +116,7 @@ const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options) {
   add_prediction_options(verb, options);
   add_evidence_options(verb, options);
   add_save_got(verb, options.save_got);
-  verb.add_option("--show", options.show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
+  verb.add_option("--show", options.show, "Failures printed in full")->capture_default_str()->check(cli::Range(0, 1'000'000));
   verb.add_flag("--quiet", options.quiet, "No progress");
   verb.footer(R"(What is judged is said first, on standard error; the last line of standard output is the verdict:
   PASS                                     nothing failed, and nothing was declared absent

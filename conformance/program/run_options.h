@@ -40,9 +40,9 @@ struct RunOptions {
 };
 
 // Those that select cases: words, a profile, files, random ones, a shard.
-void add_selection_options(CLI::App& verb, RunOptions& options);
+void add_selection_options(cli::App& verb, RunOptions& options);
 
 // Adds the options, their help and the footer. Returns --backend, which says whether a backend was named.
-const CLI::Option* add_run_options(CLI::App& verb, RunOptions& options);
+const cli::Option* add_run_options(cli::App& verb, RunOptions& options);
 
 }  // namespace assay::conformance

@@ -21,14 +21,14 @@ std::int64_t number_from_environment(const char* name, std::int64_t absent) {
   if (text == nullptr || *text == '\0') return absent;
   char* end = nullptr;
   const long long value = std::strtoll(text, &end, 10);
-  if (*end != '\0' || value < 0) throw CLI::ValidationError(name, fmt::format("'{}' is not a number of 0 or more", text));
+  if (*end != '\0' || value < 0) throw cli::ValidationError(name, fmt::format("'{}' is not a number of 0 or more", text));
   return value;
 }
 
-// Errors: CLI::ValidationError for more shards than allowed.
+// Errors: cli::ValidationError for more shards than allowed.
 ShardChoice checked(const ShardChoice& shard, const char* name) {
   constexpr std::int64_t kMax = 1'000'000;
-  if (shard.total > kMax) throw CLI::ValidationError(name, fmt::format("{} shards: expected at most {}", shard.total, kMax));
+  if (shard.total > kMax) throw cli::ValidationError(name, fmt::format("{} shards: expected at most {}", shard.total, kMax));
   return shard;
 }
 
@@ -40,14 +40,14 @@ ShardChoice shard_of(const std::string& option) {
     long long index = 0, total = 0;
     char rest = 0;
     if (std::sscanf(option.c_str(), "%lld/%lld%c", &index, &total, &rest) != 2 || total < 1 || index < 0 || index >= total) {
-      throw CLI::ValidationError("--shard", fmt::format("'{}': expected I/N with I from 0 to N-1", option));
+      throw cli::ValidationError("--shard", fmt::format("'{}': expected I/N with I from 0 to N-1", option));
     }
     return checked({index, total}, "--shard");
   }
   shard.total = number_from_environment("GTEST_TOTAL_SHARDS", 1);
   shard.index = number_from_environment("GTEST_SHARD_INDEX", 0);
   if (shard.total < 1 || shard.index >= shard.total) {
-    throw CLI::ValidationError("GTEST_SHARD_INDEX", fmt::format("{} of GTEST_TOTAL_SHARDS {}: expected an index below the total",
+    throw cli::ValidationError("GTEST_SHARD_INDEX", fmt::format("{} of GTEST_TOTAL_SHARDS {}: expected an index below the total",
                                                                 shard.index, shard.total));
   }
   if (const char* file = std::getenv("GTEST_SHARD_STATUS_FILE"); file != nullptr && *file != '\0') std::ofstream(file).flush();
@@ -60,7 +60,7 @@ std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const 
   std::set<std::string> texts;
   for (std::int64_t index = 0; static_cast<std::int64_t>(cases.size()) < count; ++index) {
     if (index >= 1000 * (count + 10)) {
-      throw CLI::ValidationError(
+      throw cli::ValidationError(
           "WORDS", fmt::format("{} of {} random cases match them: expected at least one in a thousand", cases.size(), index));
     }
     Selection selection = select({random_gemm(static_cast<std::uint64_t>(seed), index, architecture)}, words);

@@ -16,10 +16,10 @@ struct ShardChoice {
   std::int64_t index = 0, total = 1;
   std::string text() const { return std::to_string(index) + "/" + std::to_string(total); }
 };
-// `option` is --shard's I/N; empty: what GoogleTest's sharding requests. Errors: CLI::ValidationError.
+// `option` is --shard's I/N; empty: what GoogleTest's sharding requests. Errors: cli::ValidationError.
 ShardChoice shard_of(const std::string& option);
 
-// `count` random products that every word matches. Errors (CLI::ValidationError): fewer than one in a thousand
+// `count` random products that every word matches. Errors (cli::ValidationError): fewer than one in a thousand
 // matches.
 std::vector<CaseLine> random_cases(std::int64_t count, std::int64_t seed, const std::vector<std::string>& words,
                                    const std::string& architecture);

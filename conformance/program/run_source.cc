@@ -14,7 +14,7 @@ EarlierResults earlier_of(const char* option, const std::string& path) {
   try {
     return read_results(path);
   } catch (const golden::FixtureError& error) {
-    throw CLI::ValidationError(option, error.what());
+    throw cli::ValidationError(option, error.what());
   }
 }
 
@@ -22,7 +22,7 @@ Level required(const std::string& word) {
   try {
     return requirement_of(word);
   } catch (const golden::FixtureError& error) {
-    throw CLI::ValidationError("--require", error.what());
+    throw cli::ValidationError("--require", error.what());
   }
 }
 
@@ -30,7 +30,7 @@ EarlierResults baseline_of(const RunOptions& options) {
   EarlierResults earlier = earlier_of("--baseline", options.baseline);
   const std::string verb = earlier.header.value("verb", "");
   if (verb != options.kind() && !verb.starts_with(options.kind() + " ")) {
-    throw CLI::ValidationError(
+    throw cli::ValidationError(
         "--baseline", fmt::format("{} is of '{}': this is '{}', whose cases are others", options.baseline, verb, options.kind()));
   }
   return earlier;
@@ -47,7 +47,7 @@ void check_levels(const RunOptions& options, const std::vector<Level>& requireme
   for (const Level& each : requirements) {
     for (const Level& level : levels()) {
       if (each.title() != level.title()) continue;
-      throw CLI::ValidationError("--require",
+      throw cli::ValidationError("--require",
                                  fmt::format("{} is a level of the catalogue's cases: expected words or a file of words with {}",
                                              level.title(), options.random > 0 ? "--random" : "--cases"));
     }

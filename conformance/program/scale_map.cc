@@ -83,7 +83,7 @@ std::string text_of(const ScaleMap& map) {
 
 }  // namespace
 
-Action add_scale_map(CLI::App& verb) {
+Action add_scale_map(cli::App& verb) {
   struct Options {
     std::vector<std::string> words;
     BackendChoice backend;

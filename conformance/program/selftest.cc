@@ -58,7 +58,7 @@ KillMatrix matrix_given(const char* option, const std::string& path) {
   try {
     return read_kill_matrix(path);
   } catch (const golden::FixtureError&) {
-    if (!std::filesystem::exists(path)) throw CLI::ValidationError(option, fmt::format("'{}': no such file", path));
+    if (!std::filesystem::exists(path)) throw cli::ValidationError(option, fmt::format("'{}': no such file", path));
     throw;
   }
 }
@@ -261,10 +261,10 @@ ExitCode plant_mutants(const SelftestOptions& options, const MutantLibrary& libr
   return conclude(options, library, matrix, outcome);
 }
 
-void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
+void add_selftest_options(cli::App& verb, SelftestOptions& options) {
   verb.add_option("WORDS", options.words, "Only cases whose line or name has every word (as of run)");
   verb.add_option("--profile", options.profile, "The cases that have to find the mutants")
-      ->check(CLI::IsMember({"smoke", "standard", "full"}))
+      ->check(cli::IsMember({"smoke", "standard", "full"}))
       ->capture_default_str();
   verb.add_option("--cases", options.case_files, "Cases of this file in place of the catalogue's; again for more")
       ->allow_extra_args(false);
@@ -283,24 +283,24 @@ void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
           "--killed-by-fewer", options.killers,
           "With --survivors-of: mutants that fewer cases than this kill there; 2 takes those too that hang on a single case")
       ->capture_default_str()
-      ->check(CLI::Range(1, 100'000));
+      ->check(cli::Range(1, 100'000));
   verb.add_flag("--unproved", options.unproved, "Only mutants without a written proof");
   verb.add_option("--kills", options.kills, "Cases that may kill a mutant before it is left; 2 show what hangs on a single case")
       ->capture_default_str()
-      ->check(CLI::Range(1, 100'000));
+      ->check(cli::Range(1, 100'000));
   verb.add_option("--tries", options.tries, "Cases that are judged for a mutant at most; 0: all in which it makes a difference")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(cli::Range(0, 1'000'000));
   verb.add_option("--cost-limit", options.cost_limit,
                   "Only cases that cost at most as much as so many of the smallest ones; 0: all. What is left out is counted")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1'000'000'000));
+      ->check(cli::Range(0, 1'000'000'000));
   verb.add_option("--jobs", options.jobs, "Processes at a time; default: as many as there are processors")
-      ->check(CLI::Range(1, 4096));
+      ->check(cli::Range(1, 4096));
   verb.add_option("--shard", options.shard, "Only the mutants of part I of N, as I/N from 0 to N-1");
   verb.add_option("--seed", options.seed, "Decides the order of cases of about the same cost")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(cli::NonNegativeNumber);
   verb.add_option("--json", options.json, "Write the kill matrix to this file");
   verb.add_option("--list", options.list,
                   "Write a line for each mutant to this file: what came of it, name, family, what is wrong");
@@ -316,7 +316,7 @@ void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
   verb.add_option("--record", options.covers.record, "Write for --again which case of the cover kills each mutant");
   verb.add_option("--cover-times", options.covers.times, "Lines of the cover that have to kill a mutant, where there are so many")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+      ->check(cli::Range(1, 1000));
   verb.add_option(
       "--cover-profiles", options.profile_covers,
       "Write to this folder cover_smoke.txt and cover_standard.txt: the lines by which these profiles are complemented");
@@ -326,12 +326,12 @@ void add_selftest_options(CLI::App& verb, SelftestOptions& options) {
   verb.add_option("--library", options.library, "The library of mutants; default: assay_mutants.so beside this program");
   verb.add_option("--show", options.show, "Survivors and failures that are printed, of each kind")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(cli::Range(0, 1'000'000));
 }
 
 }  // namespace
 
-Action add_selftest(CLI::App& verb) {
+Action add_selftest(cli::App& verb) {
   const auto options = std::make_shared<SelftestOptions>();
   add_selftest_options(verb, *options);
   verb.footer(
@@ -353,9 +353,9 @@ Exit code 0: no mutant survived without a proof, no benign variation failed, and
       }
       if (!options->profile_covers.empty()) check_output(options->profile_covers + "/cover_smoke.txt");
       if (options->matrices.empty() && !options->profile_covers.empty())
-        throw CLI::ValidationError("--cover-profiles", "is computed from recorded matrices: expected --matrix beside it");
+        throw cli::ValidationError("--cover-profiles", "is computed from recorded matrices: expected --matrix beside it");
       if (!options->matrices.empty() && !options->again.empty())
-        throw CLI::ValidationError("--again", "plants mutants: expected no --matrix beside it");
+        throw cli::ValidationError("--again", "plants mutants: expected no --matrix beside it");
       fix_addresses();
       if (options->jobs == 0) options->jobs = thread_count();
       // One thread a process, in the library too.
@@ -363,7 +363,7 @@ Exit code 0: no mutant survived without a proof, no benign variation failed, and
       unsetenv("ASSAY_MUTANT");
       const MutantLibrary library(options->library.empty() ? mutant_library_beside_program() : options->library);
       return options->matrices.empty() ? plant_mutants(*options, library) : report_matrices(*options, library);
-    } catch (const CLI::ValidationError& error) {
+    } catch (const cli::ValidationError& error) {
       warn("assay selftest: {}\n", error.what());
       return ExitCode::usage;
     }

@@ -35,7 +35,7 @@ class LineJudging {
 
 }  // namespace
 
-Action add_shrink(CLI::App& verb) {
+Action add_shrink(cli::App& verb) {
   struct Options {
     std::vector<std::string> words;
     BackendChoice backend;

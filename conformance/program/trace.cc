@@ -72,7 +72,7 @@ nlohmann::json to_json(const Trace& trace, const std::string& line) {
 
 }  // namespace
 
-Action add_trace(CLI::App& verb) {
+Action add_trace(cli::App& verb) {
   struct Options {
     std::vector<std::string> words;
     std::string element, output, got, plan, json;

@@ -10,24 +10,24 @@ namespace assay::conformance {
 
 using Action = std::function<ExitCode()>;
 
-Action add_run(CLI::App& verb);
-Action add_verify(CLI::App& verb);
-Action add_compute(CLI::App& verb);
-Action add_list(CLI::App& verb);
-Action add_repro(CLI::App& verb);
-Action add_scale_map(CLI::App& verb);
-Action add_trace(CLI::App& verb);
-Action add_emit(CLI::App& verb);
-Action add_explain(CLI::App& verb);
-Action add_shrink(CLI::App& verb);
-Action add_matrix(CLI::App& verb);
-Action add_report(CLI::App& verb);
-Action add_merge(CLI::App& verb);
-Action add_predict(CLI::App& verb);
-Action add_selftest(CLI::App& verb);
-Action add_doctor(CLI::App& verb);
+Action add_run(cli::App& verb);
+Action add_verify(cli::App& verb);
+Action add_compute(cli::App& verb);
+Action add_list(cli::App& verb);
+Action add_repro(cli::App& verb);
+Action add_scale_map(cli::App& verb);
+Action add_trace(cli::App& verb);
+Action add_emit(cli::App& verb);
+Action add_explain(cli::App& verb);
+Action add_shrink(cli::App& verb);
+Action add_matrix(cli::App& verb);
+Action add_report(cli::App& verb);
+Action add_merge(cli::App& verb);
+Action add_predict(cli::App& verb);
+Action add_selftest(cli::App& verb);
+Action add_doctor(cli::App& verb);
 // golden build | check
-Action add_golden_build(CLI::App& verb);
-Action add_golden_check(CLI::App& verb);
+Action add_golden_build(cli::App& verb);
+Action add_golden_check(cli::App& verb);
 
 }  // namespace assay::conformance

@@ -12,7 +12,7 @@
 
 namespace assay::conformance {
 
-Action add_verify(CLI::App& verb) {
+Action add_verify(cli::App& verb) {
   struct Options {
     std::vector<std::string> files;
     std::vector<std::string> cases;
@@ -29,7 +29,7 @@ Action add_verify(CLI::App& verb) {
   add_judge_options(verb, options->backend);
   add_device(verb, options->device);
   verb.add_option("--json", options->json, "Write every verdict to this file");
-  verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(CLI::Range(0, 1'000'000));
+  verb.add_option("--show", options->show, "Failures printed in full")->capture_default_str()->check(cli::Range(0, 1'000'000));
   verb.add_flag("--quiet", options->quiet, "No progress");
   return [options] {
     if (!options->json.empty()) check_output(options->json);

@@ -136,9 +136,13 @@ Claims claims_of(const Claimed& claimed, const std::vector<CaseReport>& cases) {
 
 void compare_with(Claims& claims, const Claimed& claimed, const std::string& path, const EarlierResults& earlier,
                   const std::vector<CaseReport>& cases) {
+  // A generated case by its line, as merge() has it: names may change from version to version, lines do not.
   using Key = std::tuple<std::string, std::string, std::string>;
+  const auto key_of = [](const std::string& suite, const std::string& name, const std::string& line, const std::string& setting) {
+    return Key{suite, line.empty() ? name : line, setting};
+  };
   std::map<Key, Found> now;
-  for (const CaseReport& each : cases) now[{each.suite, each.name, each.setting}] = found_of(each.judgement);
+  for (const CaseReport& each : cases) now[key_of(each.suite, each.name, each.line, each.setting)] = found_of(each.judgement);
   const std::set<std::string> known(claimed.texts.begin(), claimed.texts.end()),
       elsewhere(claimed.shard.begin(), claimed.shard.end());
   const std::set<std::string> files(claimed.fixtures.begin(), claimed.fixtures.end());
@@ -147,9 +151,10 @@ void compare_with(Claims& claims, const Claimed& claimed, const std::string& pat
     const std::string suite = each.at("suite"), name = each.at("name"), setting = each.value("setting", "");
     const std::string line = present_text(each.value("case", ""));  // of an earlier version, perhaps
     if (suite == kSelfCheck || each.at("verdict") != name_of(Verdict::passed)) continue;
-    passed_then.insert({suite, name, setting});
+    const Key key = key_of(suite, name, line, setting);
+    passed_then.insert(key);
     const std::string title = (line.empty() ? suite + ": " + name : line) + (setting.empty() ? "" : " (" + setting + ")");
-    const auto found = now.find({suite, name, setting});
+    const auto found = now.find(key);
     if (found != now.end()) {
       if (found->second.standing == Standing::passed) {
         ++claims.kept;

@@ -1,20 +1,19 @@
 #include "conformance/diagnose/explain/mutants.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "conformance/selftest/point_state.h"
+#include "conformance/support/forked.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance::explaining {
@@ -37,26 +36,6 @@ const Library* open_library(const std::string& file) {
   require(library->size == static_cast<std::int32_t>(sizeof(Library)), "the library of mutants", file, "one of this build");
   return library;
 }
-
-// Memory that a process shares with those that it forks.
-class Shared {
- public:
-  explicit Shared(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)) {
-    void* const made = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) throw std::bad_alloc();
-    data_ = static_cast<std::byte*>(made);
-  }
-  Shared(Shared&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
-  Shared& operator=(Shared&&) = delete;
-  ~Shared() {
-    if (data_ != nullptr) munmap(data_, bytes_);
-  }
-  std::byte* data() const { return data_; }
-
- private:
-  std::size_t bytes_;
-  std::byte* data_ = nullptr;
-};
 
 // The failed call, made again on memory of this process.
 class Call {
@@ -143,37 +122,34 @@ class Call {
   std::size_t bytes_ = kGuard;
 };
 
-// Waits for a child of this process. True: it ended with 0.
-bool succeeded(pid_t child) {
-  int status = 0;
-  pid_t got = 0;
-  do {
-    got = waitpid(child, &status, 0);
-  } while (got < 0 && errno == EINTR);
-  return got == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+// A process that makes the call; it does not come back. 0: no process can be made.
+template <class Body>
+int child_for(Body body) {
+  try {
+    const int child = make_child(0);
+    if (child == 0) body();
+    return child;
+  } catch (const ProcessError&) {
+    return 0;
+  }
 }
 
-template <class Body>
-pid_t fork_for(Body body) {
-  const pid_t child = fork();
-  if (child == 0) body();
-  return child;
-}
+std::byte* bytes_of(const ForkedMemory& memory) { return static_cast<std::byte*>(memory.data()); }
 
 // Mutants that make a difference to the call, those of calls first.
 std::vector<std::int32_t> effective(const Library& library, const Call& call) {
-  const Shared effects(static_cast<std::size_t>(library.count)), outputs(call.output_bytes());
-  auto* const flags = reinterpret_cast<std::uint8_t*>(effects.data());
-  const pid_t child = fork_for([&] {
-    library.record(flags, nullptr);
-    call.make(library, outputs.data(), kSecondsOfRecord);
+  const ForkedArray<std::uint8_t> flags(static_cast<std::size_t>(library.count));
+  const ForkedMemory outputs(call.output_bytes());
+  const int child = child_for([&] {
+    library.record(flags.begin(), nullptr);
+    call.make(library, bytes_of(outputs), kSecondsOfRecord);
   });
-  if (child < 0 || !succeeded(child)) return {};
+  if (child == 0 || !ended_well(child)) return {};
   std::vector<std::int32_t> chosen;
   for (const bool of_calls : {true, false}) {
     for (std::int32_t i = 0; i < library.count; ++i) {
       const MutantRow& row = library.mutants[i];
-      if (row.id == nullptr || row.benign || row.base >= 0 || flags[i] == 0) continue;
+      if (row.id == nullptr || row.benign || row.base >= 0 || flags[static_cast<std::size_t>(i)] == 0) continue;
       if ((std::strcmp(row.family, "points") != 0) == of_calls) chosen.push_back(i);
     }
   }
@@ -190,28 +166,28 @@ std::int64_t propose_mutants(const Failure& failure, const std::string& file, co
   const Call call(failure);
   const std::vector<std::int32_t> mutants = effective(library, call);
   const auto processes = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostProcesses);
-  std::vector<Shared> memory;
+  std::deque<ForkedMemory> memory;
   for (int i = 0; i < processes; ++i) memory.emplace_back(call.output_bytes());
   // In groups of as many as there are processes, so that the order of proposals is that of the mutants.
   std::size_t next = 0;
   while (next < mutants.size() && !ended()) {
-    std::vector<pid_t> children;
+    std::vector<int> children;
     const std::size_t first = next;
     for (; next < mutants.size() && children.size() < memory.size(); ++next) {
-      children.push_back(fork_for([&] {
+      children.push_back(child_for([&] {
         library.select(mutants[next]);
-        call.make(library, memory[next - first].data(), kSecondsOfOne);
+        call.make(library, bytes_of(memory[next - first]), kSecondsOfOne);
       }));
     }
     for (std::size_t i = 0; i < children.size(); ++i) {
-      if (children[i] < 0 || !succeeded(children[i])) continue;
+      if (children[i] == 0 || !ended_well(children[i])) continue;
       const MutantRow& row = library.mutants[mutants[first + i]];
       const bool point = std::strcmp(row.family, "points") == 0;
       Candidate candidate{(point ? "as if the reference had a mistake at " : "as if in ") + std::string(row.says),
                           point ? 40 : 30};
       candidate.has_regions = false;
       candidate.all = [&](Outputs& outputs) {
-        call.read(memory[i].data(), outputs);
+        call.read(bytes_of(memory[i]), outputs);
         return true;
       };
       propose(std::move(candidate));

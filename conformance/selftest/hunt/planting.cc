@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "conformance/selftest/hunt/guarded_memory.h"
-#include "conformance/selftest/hunt/processes.h"
 #include "conformance/selftest/hunt/trial_order.h"
 #include "conformance/suites/judge_line.h"
+#include "conformance/support/forked.h"
 #include "golden/io/fixture_error.h"
 
 namespace assay::conformance {
@@ -91,7 +91,7 @@ void judge_cases(const Stretch& stretch, const Trials& trials, int pipe) {
   mallopt(M_PERTURB, 0x5A);
 #endif
   // A mutant that writes anywhere must not change what is known of others.
-  SharedMemory::make_all_read_only();
+  ForkedMemory::make_all_read_only();
   guard_allocations();
   std::thread([&] { judge_cases(stretch, trials, pipe); }).join();
   _exit(0);
@@ -133,7 +133,7 @@ void plant_one(const Mutant& mutant, const Trials& trials, const PlantingLimits&
   std::int32_t again_at = -1;
   while (static_cast<int>(found.killers.size()) < limits.kills && static_cast<std::size_t>(found.tried) < until) {
     int ends[2];
-    if (pipe(ends) != 0) throw golden::MachineError("no further pipe can be made");
+    if (pipe(ends) != 0) throw ProcessError("no further pipe can be made");
     const pid_t child = make_child(kMoreMemory + kGuardedBytes);
     if (child == 0)
       judge_mutant({mutant.number, static_cast<std::size_t>(found.tried), until,
@@ -175,10 +175,10 @@ bool plant(const MutantLibrary& library, const Recording& recording, const std::
            const PlantingLimits& limits, std::vector<Planted>& all, const std::function<void(std::int64_t)>& progress) {
   const BackendChoice choice = choice_of(library);
   Backend backend(library.table());
-  const SharedArray<PlantedSlot> slots(mutants.size());
+  const ForkedArray<PlantedSlot> slots(mutants.size());
   const auto most =
       static_cast<std::size_t>(std::min<std::int64_t>(limits.kills, static_cast<std::int64_t>(recording.cases.size())));
-  const SharedArray<std::int32_t> killers(mutants.size() * most);
+  const ForkedArray<std::int32_t> killers(mutants.size() * most);
   // Of each process, allocated before the first one is made.
   std::vector<std::int32_t> order;
   order.reserve(recording.cases.size());

@@ -37,7 +37,7 @@ struct PlantingLimits {
 
 // For each of `mutants`: what came of it, in the order of TrialOrder. Mutants that an interrupt left out have `tried` -1. `all`,
 // if not empty, is what an earlier call returned: goes on from there. Does not depend on limits.jobs. False: interrupted.
-// Errors: golden::MachineError.
+// Errors: ProcessError.
 bool plant(const MutantLibrary& library, const Recording& recording, const std::vector<const Mutant*>& mutants,
            const PlantingLimits& limits, std::vector<Planted>& all, const std::function<void(std::int64_t)>& progress);
 

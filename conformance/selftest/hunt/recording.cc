@@ -83,7 +83,7 @@ bool record_cases(const MutantLibrary& library, Recording& recording, const std:
                   const std::function<void(std::int64_t)>& progress) {
   const BackendChoice choice = choice_of(library);
   Backend backend(library.table());
-  const SharedArray<CaseSlot> slots(recording.cases.size());
+  const ForkedArray<CaseSlot> slots(recording.cases.size());
   std::vector<std::uint8_t> meant(static_cast<std::size_t>(library.count()));
   for (const Mutant* each : mutants) meant[static_cast<std::size_t>(each->base)] = 1;
   const auto judge_recording = [&](std::int64_t i) {

@@ -11,8 +11,8 @@
 #include "conformance/cases/case_line.h"
 #include "conformance/judge/prepared_case.h"
 #include "conformance/selftest/hunt/mutant_library.h"
-#include "conformance/selftest/hunt/processes.h"
 #include "conformance/suites/backend_choice.h"
+#include "conformance/support/forked.h"
 
 namespace assay::conformance {
 
@@ -44,7 +44,7 @@ class Recording {
 
  private:
   std::size_t words_;
-  SharedArray<std::uint64_t> effects_;
+  ForkedArray<std::uint64_t> effects_;
 };
 
 // The cost of judging a case, replays included, where a small one costs about 1.
@@ -54,7 +54,7 @@ double relative_cost(const CaseLine& line);
 BackendChoice choice_of(const MutantLibrary& library);
 
 // Judges every case without a mutant, and notes which of `mutants` would have made a difference: the fewer, the sooner. False:
-// interrupted. Errors: golden::MachineError, BackendError.
+// interrupted. Errors: ProcessError, BackendError.
 bool record_cases(const MutantLibrary& library, Recording& recording, const std::vector<const Mutant*>& mutants, int jobs,
                   const std::function<void(std::int64_t)>& progress);
 

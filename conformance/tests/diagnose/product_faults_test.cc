@@ -7,6 +7,7 @@
 
 #include "conformance/ops/grouped_gemm.h"
 #include "conformance/tests/diagnose/planted.h"
+#include "conformance/tests/diagnose/unit_chain.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/f16.h"
 #include "reference/gemm/problem.h"
@@ -42,24 +43,6 @@ float held(Format type, std::uint32_t code) { return static_cast<float>(second_r
 std::uint32_t read(Format type, const void* base, std::int64_t at) {
   if (type == Format::f32) return static_cast<const std::uint32_t*>(base)[at];
   return static_cast<const std::uint16_t*>(base)[at];
-}
-
-// A chain of steps over [first, last).
-float chain(const TensorCoreUnit& unit, const GroupView& group, std::int64_t i, std::int64_t j, std::int64_t first, std::int64_t last) {
-  std::uint32_t acc = 0;
-  for (std::int64_t k = first; k < last; k += unit.products_per_step) {
-    second_route::Vector v{group.rows.type, group.columns.type, {}, {}, acc, {}, {}};
-    for (std::int64_t at = k; at < std::min<std::int64_t>(k + unit.products_per_step, last); ++at) {
-      v.a.push_back(group.rows.element(i, at));
-      v.b.push_back(group.columns.element(j, at));
-      const bool begins = unit.scaling != StepScaling::none && at % group.rows.scale.k_block == 0;
-      if (!begins) continue;
-      v.scale_a.push_back(group.rows.scale.code(i, at));
-      v.scale_b.push_back(group.columns.scale.code(j, at));
-    }
-    acc = second_route::step(unit, v);
-  }
-  return held(unit.accumulator == Accumulator::f16_nearest ? Format::f16 : Format::f32, acc);
 }
 
 float sum_of(const Making& making, const GroupView& group, std::int64_t i, std::int64_t j) {

@@ -11,6 +11,7 @@
 
 #include "conformance/generate/generator.h"
 #include "conformance/ops/grouped_gemm.h"
+#include "conformance/tests/diagnose/unit_chain.h"
 #include "reference/formats/bf16.h"
 #include "reference/formats/e4m3.h"
 #include "reference/gemm/problem.h"
@@ -32,21 +33,6 @@ std::string expected(const Trace& trace, const std::string& what) {
     if (line.what.starts_with(what)) return line.expected.substr(0, line.expected.find(' '));
   }
   return "no line begins with " + what;
-}
-
-// Steps of the unit over [first, last).
-float chain(const TensorCoreUnit& unit, const GroupView& group, std::int64_t i, std::int64_t j, std::int64_t first,
-            std::int64_t last) {
-  std::uint32_t acc = 0;
-  for (std::int64_t k = first; k < last; k += unit.products_per_step) {
-    second_route::Vector v{group.rows.type, group.columns.type, {}, {}, acc, {}, {}};
-    for (std::int64_t at = k; at < std::min<std::int64_t>(k + unit.products_per_step, last); ++at) {
-      v.a.push_back(group.rows.element(i, at));
-      v.b.push_back(group.columns.element(j, at));
-    }
-    acc = second_route::step(unit, v);
-  }
-  return std::bit_cast<float>(acc);
 }
 
 TEST(Trace, GivesEveryStepAndPromotionOfABlockScaledProduct) {

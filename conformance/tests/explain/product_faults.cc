@@ -9,16 +9,6 @@
 namespace assay::conformance::planted_faults {
 namespace {
 
-using Where = std::function<bool(const At&)>;
-
-// A product by a model, in a part of D.
-std::function<void(Case&, const Case*)> modelled(std::function<void(Model&)> change, Where where = [](const At&) { return true; }) {
-  return [change, where](Case& call, const Case*) {
-    Model model;
-    change(model);
-    Product(call).write(call.out.at("d"), model, where);
-  };
-}
 std::function<void(Case&, const Case*)> by_call(std::function<void(Case&)> change) {
   return [change](Case& call, const Case*) { call.out["d"] = redone(call, "d", change); };
 }

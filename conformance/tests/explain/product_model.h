@@ -140,4 +140,16 @@ class Product {
   GroupedGemmView view_;
 };
 
+using Where = std::function<bool(const At&)>;
+
+// A product by a changed model, in a part of D.
+inline std::function<void(Case&, const Case*)> modelled(
+    std::function<void(Model&)> change, Where where = [](const At&) { return true; }) {
+  return [change, where](Case& call, const Case*) {
+    Model model;
+    change(model);
+    Product(call).write(call.out.at("d"), model, where);
+  };
+}
+
 }  // namespace assay::conformance::planted_faults

@@ -22,7 +22,7 @@ struct RowBlock {
   std::vector<float> x;
   float amax = 0;
 };
-struct Model {
+struct RowModel {
   std::function<float(const RowBlock&)> multiplier;          // for codes
   std::function<std::uint32_t(const RowBlock&)> scale_inv;   // stored; empty: of the multiplier
   std::function<std::uint8_t(float product)> code = [](float product) { return scalar::encode_e4m3(product); };
@@ -48,7 +48,7 @@ std::vector<std::int64_t> rows_of(const Case& call) {
 }
 
 // Rewrites rowwise_data and rowwise_scale_inv of block_1x128: scales [k-block][row], rows padded to 4.
-void write_rows(Case& call, const Model& model) {
+void write_rows(Case& call, const RowModel& model) {
   const Tensor& x = call.in.at("x");
   const std::int64_t columns = x.shape[1], blocks = (columns + 127) / 128;
   std::int64_t first_row = 0, first_scale = 0;
@@ -71,15 +71,15 @@ void write_rows(Case& call, const Model& model) {
   }
 }
 
-std::function<void(Case&, const Case*)> modelled(std::function<void(Model&)> change) {
+std::function<void(Case&, const Case*)> row_modelled(std::function<void(RowModel&)> change) {
   return [change](Case& call, const Case*) {
-    Model model;
+    RowModel model;
     model.multiplier = [](const RowBlock& block) { return plain(block.amax); };
     change(model);
     write_rows(call, model);
   };
 }
-std::function<void(Case&, const Case*)> by_call(std::function<void(Case&)> change) {
+std::function<void(Case&, const Case*)> by_quantizing(std::function<void(Case&)> change) {
   return [change](Case& call, const Case*) {
     Case right = call;
     for (auto& [name, tensor] : call.out) tensor = redone(right, name, change);
@@ -93,25 +93,25 @@ const char* const kRagged = "quantize recipe=block_1x128 direction=rowwise split
 
 const std::vector<Fault>& quantize_faults() {
   static const std::vector<Fault> faults{
-      {"a product with a reciprocal where the rule divides", "sgl-project/sglang#4362", "quantize recipe=block_1x128 direction=rowwise x_type=f32 R=64 K=512 seed=102", modelled([](Model& m) { m.multiplier = [](const RowBlock& b) { const float inverse = 1 / b.amax; return b.amax == 0 ? 1 : inverse * 448; }; }), {{"MAX times 1 / amax"}}},
+      {"a product with a reciprocal where the rule divides", "sgl-project/sglang#4362", "quantize recipe=block_1x128 direction=rowwise x_type=f32 R=64 K=512 seed=102", row_modelled([](RowModel& m) { m.multiplier = [](const RowBlock& b) { const float inverse = 1 / b.amax; return b.amax == 0 ? 1 : inverse * 448; }; }), {{"MAX times 1 / amax"}}},
       {"the multiplier one ulp too large for the codes", "sgl-project/sglang#33533", "quantize recipe=block_1x128 direction=rowwise x_type=f32 R=64 K=512 data=adversarial_midpoints seed=103",
-       modelled([](Model& m) { m.multiplier = [](const RowBlock& b) { return std::nextafter(plain(b.amax), 1e38f); }; m.scale_inv = [](const RowBlock& b) { return std::bit_cast<std::uint32_t>(1 / plain(b.amax)); }; }),
+       row_modelled([](RowModel& m) { m.multiplier = [](const RowBlock& b) { return std::nextafter(plain(b.amax), 1e38f); }; m.scale_inv = [](const RowBlock& b) { return std::bit_cast<std::uint32_t>(1 / plain(b.amax)); }; }),
        {{"codes by scales one unit in the last place larger"}}},
-      {"another floor of amax", "vllm-project/vllm#53346", "quantize recipe=block_1x128 direction=rowwise eps=2 splits=5,0,20 K=272 seed=6", by_call([](Case& of) { of.attributes["eps"] = 0.0; }), {{"eps=0 in place of 2"}}},
-      {"E4M3 rounded twice, by way of BF16", "flashinfer-ai/flashinfer#5128", "quantize recipe=block_1x128 direction=rowwise x_type=f32 R=64 K=512 data=adversarial_midpoints seed=104", modelled([](Model& m) { m.product = [](float x, float s) { return scalar::decode_bf16(scalar::encode_bf16(x * s)); }; }), {{"scaled x rounded to bf16"}}},
-      {"amax rounded to BF16 first", "pytorch/ao#4725", "quantize recipe=block_1x128 direction=rowwise x_type=f32 splits=5,0,20 K=272 seed=7", modelled([](Model& m) { m.multiplier = [](const RowBlock& b) { return plain(scalar::decode_bf16(scalar::encode_bf16(b.amax))); }; }), {{"amax rounded to bf16"}}},
+      {"another floor of amax", "vllm-project/vllm#53346", "quantize recipe=block_1x128 direction=rowwise eps=2 splits=5,0,20 K=272 seed=6", by_quantizing([](Case& of) { of.attributes["eps"] = 0.0; }), {{"eps=0 in place of 2"}}},
+      {"E4M3 rounded twice, by way of BF16", "flashinfer-ai/flashinfer#5128", "quantize recipe=block_1x128 direction=rowwise x_type=f32 R=64 K=512 data=adversarial_midpoints seed=104", row_modelled([](RowModel& m) { m.product = [](float x, float s) { return scalar::decode_bf16(scalar::encode_bf16(x * s)); }; }), {{"scaled x rounded to bf16"}}},
+      {"amax rounded to BF16 first", "pytorch/ao#4725", "quantize recipe=block_1x128 direction=rowwise x_type=f32 splits=5,0,20 K=272 seed=7", row_modelled([](RowModel& m) { m.multiplier = [](const RowBlock& b) { return plain(scalar::decode_bf16(scalar::encode_bf16(b.amax))); }; }), {{"amax rounded to bf16"}}},
       {"NaN kept by amax", "NVIDIA/TransformerEngine#3550", "quantize recipe=block_1x128 direction=rowwise splits=5,0,20 K=272 data=every_special seed=8",
-       modelled([](Model& m) { m.multiplier = [](const RowBlock& b) { return std::any_of(b.x.begin(), b.x.end(), [](float x) { return std::isnan(x); }) ? 1 : plain(b.amax); }; }), {{"NaN kept by amax"}}},
+       row_modelled([](RowModel& m) { m.multiplier = [](const RowBlock& b) { return std::any_of(b.x.begin(), b.x.end(), [](float x) { return std::isnan(x); }) ? 1 : plain(b.amax); }; }), {{"NaN kept by amax"}}},
       {"a block of zeros divides 0 by 0", "huggingface/kernels-community#680", "quantize recipe=block_1x128 direction=rowwise R=12 K=256 data=zeros seed=135",
-       modelled([](Model& m) { m.multiplier = [](const RowBlock& b) { return b.amax == 0 ? std::numeric_limits<float>::quiet_NaN() : plain(b.amax); }; m.scale_inv = [](const RowBlock& b) { return b.amax == 0 ? 0x7fc00000u : std::bit_cast<std::uint32_t>(1 / plain(b.amax)); }; }),
+       row_modelled([](RowModel& m) { m.multiplier = [](const RowBlock& b) { return b.amax == 0 ? std::numeric_limits<float>::quiet_NaN() : plain(b.amax); }; m.scale_inv = [](const RowBlock& b) { return b.amax == 0 ? 0x7fc00000u : std::bit_cast<std::uint32_t>(1 / plain(b.amax)); }; }),
        {{"NaN scales where amax is 0"}}},
-      {"224 for the largest value", "sgl-project/sglang#30900", kRagged, modelled([](Model& m) { m.multiplier = [](const RowBlock& b) { return b.amax == 0 ? 1 : 224 / b.amax; }; }), {{"half as large"}, {"aim at 224"}}},
-      {"the scale is rounded to a power of two after the codes were made", "sgl-project/sglang#28418", "quantize recipe=block_1x128 direction=rowwise pow2=1 splits=5,0,20 K=272 seed=9", modelled([](Model& m) { m.scale_inv = [](const RowBlock& b) { return std::bit_cast<std::uint32_t>(1 / cut(plain(b.amax))); }; }), {{"codes by scales that are not cut to powers of two"}}},
-      {"packing cuts scales that are no powers of two", "sgl-project/sglang#25733", kRagged, modelled([](Model& m) { m.scale_inv = [](const RowBlock& b) { return std::bit_cast<std::uint32_t>(cut(1 / plain(b.amax))); }; }), {{"cut to powers of two", "scale_inv"}}},
-      {"scales rounded up to powers of two", "table of faults, C3", "quantize recipe=block_1x128 direction=rowwise pow2=1 splits=5,0,20 K=272 seed=10", modelled([](Model& m) { m.multiplier = [](const RowBlock& b) { const float s = plain(b.amax); return cut(s) == s ? s : cut(s) * 2; }; }), {{"rounded up to powers of two"}}},
-      {"eps added to amax", "table of faults, C4", "quantize recipe=block_1x128 direction=rowwise eps=0.25 splits=5,0,20 K=272 seed=11", modelled([](Model& m) { m.multiplier = [](const RowBlock& b) { return plain(b.amax + 0.25f); }; }), {{"eps added to amax"}}},
+      {"224 for the largest value", "sgl-project/sglang#30900", kRagged, row_modelled([](RowModel& m) { m.multiplier = [](const RowBlock& b) { return b.amax == 0 ? 1 : 224 / b.amax; }; }), {{"half as large"}, {"aim at 224"}}},
+      {"the scale is rounded to a power of two after the codes were made", "sgl-project/sglang#28418", "quantize recipe=block_1x128 direction=rowwise pow2=1 splits=5,0,20 K=272 seed=9", row_modelled([](RowModel& m) { m.scale_inv = [](const RowBlock& b) { return std::bit_cast<std::uint32_t>(1 / cut(plain(b.amax))); }; }), {{"codes by scales that are not cut to powers of two"}}},
+      {"packing cuts scales that are no powers of two", "sgl-project/sglang#25733", kRagged, row_modelled([](RowModel& m) { m.scale_inv = [](const RowBlock& b) { return std::bit_cast<std::uint32_t>(cut(1 / plain(b.amax))); }; }), {{"cut to powers of two", "scale_inv"}}},
+      {"scales rounded up to powers of two", "table of faults, C3", "quantize recipe=block_1x128 direction=rowwise pow2=1 splits=5,0,20 K=272 seed=10", row_modelled([](RowModel& m) { m.multiplier = [](const RowBlock& b) { const float s = plain(b.amax); return cut(s) == s ? s : cut(s) * 2; }; }), {{"rounded up to powers of two"}}},
+      {"eps added to amax", "table of faults, C4", "quantize recipe=block_1x128 direction=rowwise eps=0.25 splits=5,0,20 K=272 seed=11", row_modelled([](RowModel& m) { m.multiplier = [](const RowBlock& b) { return plain(b.amax + 0.25f); }; }), {{"eps added to amax"}}},
       {"scale_inv of the block before", "an index off by one", kRagged,
-       modelled([](Model& m) { m.scale_inv = [](const RowBlock& b) { const Tensor& x = b.call.in.at("x"); std::vector<float> other; const std::int64_t first = std::max<std::int64_t>(b.first - 128, 0); for (std::int64_t c = first; c < std::min(first + 128, x.shape[1]); ++c) other.push_back(element(x, b.row * x.shape[1] + c)); return std::bit_cast<std::uint32_t>(1 / plain(amax_of(other))); }; }),
+       row_modelled([](RowModel& m) { m.scale_inv = [](const RowBlock& b) { const Tensor& x = b.call.in.at("x"); std::vector<float> other; const std::int64_t first = std::max<std::int64_t>(b.first - 128, 0); for (std::int64_t c = first; c < std::min(first + 128, x.shape[1]); ++c) other.push_back(element(x, b.row * x.shape[1] + c)); return std::bit_cast<std::uint32_t>(1 / plain(amax_of(other))); }; }),
        {{"scale_inv of the block before"}, {"rowwise_scale_inv of the k-block 1 before"}}},
       {"the largest code stored one lower", "one code of 256", kRagged, [](Case& call, const Case*) { for (std::byte& each : call.out.at("rowwise_data").bytes) { if ((each & std::byte{0x7f}) == std::byte{0x7e}) each = static_cast<std::byte>(static_cast<unsigned>(each) - 1); } }, {{"1 lower", "0x7E"}, {"rounded toward zero", "0x7E"}}},
       {"columnwise blocks straddle groups", "table of faults, A10", "quantize recipe=block_1x128 direction=columnwise splits=40,100,60 K=24 seed=13",
@@ -171,7 +171,7 @@ const std::vector<Fault>& quantize_faults() {
              for (std::int64_t c = 0; c < 24; ++c) call.out.at("columnwise_data").as<std::uint8_t>()[c * 200 + first[g] + r] = right.as<std::uint8_t>()[first[g] * 24 + c * groups[g] + r];
        },
        {{"transposed as a whole"}, {"without splits"}}},
-      {"the skip flag is dropped on the way", "NVIDIA/TransformerEngine#3051", "quantize recipe=mxfp8 direction=rowwise noop=1 R=33 K=64 seed=21", by_call([](Case& of) { of.in.at("noop").as<float>()[0] = 0; }), {{"noop"}}},
+      {"the skip flag is dropped on the way", "NVIDIA/TransformerEngine#3051", "quantize recipe=mxfp8 direction=rowwise noop=1 R=33 K=64 seed=21", by_quantizing([](Case& of) { of.in.at("noop").as<float>()[0] = 0; }), {{"noop"}}},
       {"scales rounded down where the rule rounds up", "a rule of another library for MXFP8", "quantize recipe=mxfp8 direction=rowwise R=33 K=64 seed=22",
        [](Case& call, const Case*) {
          const Tensor& x = call.in.at("x");
@@ -187,7 +187,7 @@ const std::vector<Fault>& quantize_faults() {
          }
        },
        {{"scales rounded down"}}},
-      {"another preset", "vllm-project/vllm#43557", "quantize_by_rule preset=torchao.mx_floor x_type=f32 R=36 K=128 seed=17", by_call([](Case& of) { of.attributes.erase("rule"); of.attributes["preset"] = std::string("torchao.mx_rceil"); }), {{"preset", "rceil"}, {"preset"}}},
+      {"another preset", "vllm-project/vllm#43557", "quantize_by_rule preset=torchao.mx_floor x_type=f32 R=36 K=128 seed=17", by_quantizing([](Case& of) { of.attributes.erase("rule"); of.attributes["preset"] = std::string("torchao.mx_rceil"); }), {{"preset", "rceil"}, {"preset"}}},
   };
   return faults;
 }

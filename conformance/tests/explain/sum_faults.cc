@@ -9,14 +9,6 @@
 namespace assay::conformance::planted_faults {
 namespace {
 
-std::function<void(Case&, const Case*)> modelled(std::function<void(Model&)> change, std::function<bool(const At&)> where = [](const At&) { return true; }) {
-  return [change, where](Case& call, const Case*) {
-    Model model;
-    change(model);
-    Product(call).write(call.out.at("d"), model, where);
-  };
-}
-
 float to_bf16(float value) { return scalar::decode_bf16(scalar::encode_bf16(value)); }
 
 std::uint32_t toward_zero(Format type, float value) {

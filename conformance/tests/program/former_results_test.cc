@@ -77,7 +77,10 @@ TEST(FormerResults, AreABaseline) {
   ASSERT_EQ(assay(run({"--json", report}), golden.options).code, 0);
   json whole = json::parse(text_of(report));
   const std::size_t cases = whole.at("cases").size();
-  for (json& each : whole.at("cases")) each = in_former_words(each);
+  for (json& each : whole.at("cases")) {
+    each = in_former_words(each);
+    if (each.contains("case")) each.at("name") = "former/" + each.at("name").get<std::string>();  // names may change, lines do not
+  }
   std::ofstream(former) << whole.dump();
   const Ran ran = assay(run({"--baseline", former, "--json", report}), golden.options);
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;

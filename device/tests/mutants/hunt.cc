@@ -1,42 +1,31 @@
 #include "device/tests/mutants/hunt.h"
 
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 
+#include "conformance/support/forked.h"
 #include "device/tests/mutants/mutation.h"
-#include "device/tests/mutants/shared_values.h"
 
 namespace assay::mutants {
 namespace {
 
-// Ends the process when it has computed for so long from now on. Other work on the machine does not count.
-void set_timer(double seconds) {
-  const auto whole = static_cast<time_t>(seconds);
-  const itimerval timer = {{0, 0}, {whole, static_cast<suseconds_t>((seconds - static_cast<double>(whole)) * 1e6)}};
-  setitimer(ITIMER_PROF, &timer, nullptr);
-}
+using conformance::ForkedArray, conformance::in_processes, conformance::limit_time, conformance::make_child;
 
 // A call that takes longer than this does not end.
 double late_seconds(const Trial& trial) { return 1 + 50 * trial.seconds; }
 
-// In a process of its own: makes the calls and writes the outcome of each.
+// In a process of its own, which prints nothing: makes the calls and writes the outcome of each.
 [[noreturn]] void make_calls(int mutant, std::vector<Trial>& trials, const std::vector<int>& order, std::size_t from, int kills,
                              int pipe) {
-  const rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
-  if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0) dup2(nowhere, 2);  // a mutant may print what it likes
   chosen = mutant;
   for (std::size_t at = from; at < order.size() && kills > 0; ++at) {
     Trial& trial = trials[static_cast<std::size_t>(order[at])];
-    set_timer(late_seconds(trial));
+    limit_time(late_seconds(trial));
     const auto outcome = static_cast<char>(attempt(trial));
     if (write(pipe, &outcome, 1) != 1) break;
     kills -= outcome != static_cast<char>(Outcome::same);
@@ -57,8 +46,7 @@ Hunted hunt_one(int mutant, std::vector<Trial>& trials, const std::vector<int>& 
   while (found.kills < kills && static_cast<std::size_t>(found.tried) < order.size()) {
     int ends[2];
     if (pipe(ends) != 0) throw std::runtime_error("no pipe can be made");
-    const pid_t child = fork();
-    if (child < 0) throw std::runtime_error("no process can be made");
+    const int child = make_child(0);
     if (child == 0) make_calls(mutant, trials, order, static_cast<std::size_t>(found.tried), kills - found.kills, ends[1]);
     close(ends[1]);
     for (char outcome; read(ends[0], &outcome, 1) == 1;) note(static_cast<Outcome>(outcome));
@@ -66,7 +54,7 @@ Hunted hunt_one(int mutant, std::vector<Trial>& trials, const std::vector<int>& 
     int status = 0;
     waitpid(child, &status, 0);
     if (WIFSIGNALED(status)) {
-      note(WTERMSIG(status) == SIGPROF ? Outcome::late : Outcome::ended);
+      note(WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM ? Outcome::late : Outcome::ended);
     } else if (WEXITSTATUS(status) != 0) {
       note(Outcome::ended);
     }
@@ -102,29 +90,13 @@ std::vector<Hunted> hunt_all(std::vector<Trial>& trials, const std::vector<bool>
                              const HuntLimits& limits) {
   const std::vector<std::vector<int>> order = orders(trials, killers);
   const std::size_t count = wanted.size();
-  const Shared<Hunted> found(count);
-  const Shared<std::atomic<std::size_t>> next(1);
-  std::vector<pid_t> workers;
-  for (int job = 0; job < limits.jobs; ++job) {
-    const pid_t worker = fork();
-    if (worker < 0) throw std::runtime_error("no process can be made");
-    if (worker > 0) {
-      workers.push_back(worker);
-      continue;
-    }
-    for (std::size_t m; (m = next.values[0]++) < count;) {
-      if (wanted[m]) found.values[m] = hunt_one(static_cast<int>(m), trials, thinned(order[m], limits.calls), limits.kills);
-    }
-    _exit(0);
-  }
-  bool failed = false;
-  for (const pid_t worker : workers) {
-    int status = 0;
-    waitpid(worker, &status, 0);
-    failed = failed || status != 0;
-  }
-  if (failed) throw std::runtime_error("a process that plants mutants ended early");
-  return {found.values, found.values + count};
+  const ForkedArray<Hunted> found(count);
+  const auto hunt = [&](std::int64_t mutant) {
+    const auto m = static_cast<std::size_t>(mutant);
+    if (wanted[m]) found[m] = hunt_one(static_cast<int>(m), trials, thinned(order[m], limits.calls), limits.kills);
+  };
+  in_processes(static_cast<std::int64_t>(count), limits.jobs, hunt, nullptr);
+  return {found.begin(), found.end()};
 }
 
 }  // namespace assay::mutants

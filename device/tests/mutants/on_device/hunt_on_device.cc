@@ -1,7 +1,5 @@
 // Plants mutants of the device library's kernels on a GPU, and lets the judge of the suite decide the cases that reach them.
 
-// assay_program has a part of CLI11 under the same names (program/cli.h), which the linker would take for these.
-#define CLI CLI11
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -15,11 +13,13 @@
 #include <vector>
 
 #include "conformance/catalogue/catalogue.h"
+#include "conformance/support/forked.h"
 #include "device/tests/mutants/on_device/workers.h"
-#include "device/tests/mutants/shared_values.h"
 
 namespace assay::mutants {
 namespace {
+
+using conformance::ForkedArray;
 
 using nlohmann::json;
 
@@ -147,16 +147,16 @@ Found hunt(const Options& options) {
   say(found.device);
   std::vector<Call> calls = calls_of(lines_of(options), options.elements, options.products);
   if (calls.empty()) throw std::runtime_error("no case is chosen");
-  const Shared<Noted> noted(calls.size());
-  note_calls(calls, options.planting, noted.values);
+  const ForkedArray<Noted> noted(calls.size());
+  note_calls(calls, options.planting, noted.begin());
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    Noted& each = noted.values[i];
+    Noted& each = noted[i];
     if (each.verdict != 'p' && each.verdict != 'n') found.failed.push_back(calls[i].name());
     if (each.seconds > options.most_seconds) each.verdict = 'l';
   }
   say(std::to_string(calls.size()) + " calls without a mutant, " + std::to_string(found.failed.size()) + " did not pass");
   if (is_stopped()) throw std::runtime_error("stopped before a mutant was planted");
-  found.calls = prepared(std::move(calls), noted.values, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  found.calls = prepared(std::move(calls), noted.begin(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   found.reaching.assign(kMostMutants, 0);
   for (const Call& call : found.calls) {
     for (const int mutant : call.reaches) ++found.reaching[static_cast<std::size_t>(mutant)];

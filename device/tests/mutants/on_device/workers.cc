@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,10 +16,12 @@
 #include <stdexcept>
 #include <thread>
 
-#include "device/tests/mutants/shared_values.h"
+#include "conformance/support/forked.h"
 
 namespace assay::mutants {
 namespace {
+
+using conformance::ForkedArray;
 
 using Clock = std::chrono::steady_clock;
 
@@ -47,8 +48,7 @@ using Ended = std::function<void(int item, int call, bool stuck)>;
 using Work = std::function<bool(Slot& slot)>;
 
 [[noreturn]] void run_child(const Work& work, Slot& slot) {
-  const rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
+  conformance::leave_no_core_file();
   signal(SIGTERM, SIG_IGN);  // the first process ends this one
   signal(SIGINT, SIG_IGN);
   int code = 0;
@@ -63,16 +63,16 @@ using Work = std::function<bool(Slot& slot)>;
 
 // Keeps `jobs` processes at work until all have ended with nothing left to do.
 void supervise(int jobs, const Planting& planting, const Work& work, const Ended& ended) {
-  const Shared<Slot> slots(static_cast<std::size_t>(jobs));
+  const ForkedArray<Slot> slots(static_cast<std::size_t>(jobs));
   std::vector<pid_t> children(static_cast<std::size_t>(jobs), 0);
   std::vector<bool> stuck(static_cast<std::size_t>(jobs), false);
   int failures = 0, most_failures = kFirstFailures, left = jobs;
   const auto start = [&](int j) {
-    slots.values[j].begun = now();
-    slots.values[j].device = j % planting.devices;
+    slots[j].begun = now();
+    slots[j].device = j % planting.devices;
     children[j] = fork();
     if (children[j] < 0) throw std::runtime_error("no process can be made");
-    if (children[j] == 0) run_child(work, slots.values[j]);
+    if (children[j] == 0) run_child(work, slots[j]);
   };
   for (int j = 0; j < jobs; ++j) start(j);
   while (left > 0) {
@@ -85,7 +85,7 @@ void supervise(int jobs, const Planting& planting, const Work& work, const Ended
     }
     for (int j = 0; j < jobs; ++j) {
       if (children[j] == 0) continue;
-      Slot& slot = slots.values[j];
+      Slot& slot = slots[j];
       int status = 0;
       if (waitpid(children[j], &status, WNOHANG) == 0) {
         if (!stuck[j] && now() - slot.begun > planting.limit_seconds * 1000) {
@@ -170,7 +170,7 @@ bool is_stopped() { return stopped != 0; }
 
 Described describe(const Planting& planting) {
   constexpr std::size_t kRoom = std::size_t{8} << 20;
-  const Shared<char> shared(kRoom);  // lines
+  const ForkedArray<char> shared(kRoom);  // lines
   const auto work = [&](Slot& slot) {
     OpenLibrary library(planting.library, 0);
     std::string text = library.device() + "\n";
@@ -178,13 +178,13 @@ Described describe(const Planting& planting) {
       const MutantRow& row = library.mutants().mutants[m];
       text += std::string(row.file) + ": " + row.name + ": " + row.change + "\n";
     }
-    text.copy(shared.values, kRoom - 1);
+    text.copy(shared.begin(), kRoom - 1);
     ++slot.done;
     return true;
   };
   supervise(1, planting, work, [](int, int, bool) {});
   if (is_stopped()) throw std::runtime_error("stopped before the device answered");
-  std::istringstream lines(shared.values);
+  std::istringstream lines(shared.begin());
   Described described;
   std::getline(lines, described.device);
   for (std::string line; std::getline(lines, line);) described.mutants.push_back(line);
@@ -198,10 +198,10 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
 }
 
 void note_calls(const std::vector<Call>& calls, const Planting& planting, Noted* noted) {
-  const Shared<std::atomic<int>> next(1);
+  const ForkedArray<std::atomic<int>> next(1);
   const auto work = [&](Slot& slot) {
     OpenLibrary library(planting.library, slot.device);
-    for (int i; (i = next.values[0]++) < static_cast<int>(calls.size());) {
+    for (int i; (i = next[0]++) < static_cast<int>(calls.size());) {
       slot.call = slot.item = i;
       slot.begun = now();
       library.note(calls[static_cast<std::size_t>(i)], noted[i]);
@@ -218,8 +218,8 @@ std::vector<Planted> plant_all(const std::vector<Call>& calls, const std::vector
   for (std::size_t i = 0; i < calls.size(); ++i) {
     for (const int mutant : calls[i].reaches) reaching[static_cast<std::size_t>(mutant)].push_back(static_cast<int>(i));
   }
-  const Shared<std::atomic<int>> next(1);
-  const Shared<Planted> results(mutants.size());
+  const ForkedArray<std::atomic<int>> next(1);
+  const ForkedArray<Planted> results(mutants.size());
   const Clock::time_point end =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(planting.seconds));
   const auto work = [&](Slot& slot) {
@@ -228,12 +228,12 @@ std::vector<Planted> plant_all(const std::vector<Call>& calls, const std::vector
     for (bool first = true;; first = false) {
       int i = slot.again.exchange(-1);
       if (i < 0 && Clock::now() > end) return true;
-      if (i < 0) i = next.values[0]++;
+      if (i < 0) i = next[0]++;
       if (i >= static_cast<int>(mutants.size())) return true;
       slot.item = i;
       const int mutant = mutants[static_cast<std::size_t>(i)];
-      const bool good = planter.plant(mutant, reaching[static_cast<std::size_t>(mutant)], results.values[i], slot, first);
-      if (results.values[i].how != 0) {
+      const bool good = planter.plant(mutant, reaching[static_cast<std::size_t>(mutant)], results[i], slot, first);
+      if (results[i].how != 0) {
         slot.item = -1;
         ++slot.done;
       }
@@ -241,11 +241,11 @@ std::vector<Planted> plant_all(const std::vector<Call>& calls, const std::vector
     }
   };
   supervise(planting.jobs, planting, work, [&](int item, int call, bool stuck) {
-    Planted& result = results.values[item];
+    Planted& result = results[item];
     result.killer = call;
     result.how = stuck ? 't' : 'e';
   });
-  return {results.values, results.values + mutants.size()};
+  return {results.begin(), results.begin() + mutants.size()};
 }
 
 }  // namespace assay::mutants

@@ -1,4 +1,4 @@
-#include "conformance/selftest/hunt/processes.h"
+#include "conformance/support/forked.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,31 +21,30 @@
 #include <vector>
 
 #include "conformance/support/interrupt.h"
-#include "golden/io/fixture_error.h"
 
 namespace assay::conformance {
 
 namespace {
 
-SharedMemory* last_shared = nullptr;
+ForkedMemory* last_shared = nullptr;
 
 }  // namespace
 
-SharedMemory::SharedMemory(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)), before_(last_shared) {
+ForkedMemory::ForkedMemory(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)), before_(last_shared) {
   data_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data_ == MAP_FAILED) throw std::bad_alloc();
   if (before_ != nullptr) before_->behind_ = this;
   last_shared = this;
 }
 
-SharedMemory::~SharedMemory() {
+ForkedMemory::~ForkedMemory() {
   (behind_ == nullptr ? last_shared : behind_->before_) = before_;
   if (before_ != nullptr) before_->behind_ = behind_;
   munmap(data_, bytes_);
 }
 
-void SharedMemory::make_all_read_only() {
-  for (const SharedMemory* each = last_shared; each != nullptr; each = each->before_)
+void ForkedMemory::make_all_read_only() {
+  for (const ForkedMemory* each = last_shared; each != nullptr; each = each->before_)
     mprotect(each->data_, each->bytes_, PROT_READ);
 }
 
@@ -74,15 +73,19 @@ struct Counters {
 
 }  // namespace
 
+void leave_no_core_file() {
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+}
+
 int make_child(std::size_t more_bytes) {
   const pid_t parent = getpid(), child = fork();
-  if (child < 0) throw golden::MachineError("no further process can be made");
+  if (child < 0) throw ProcessError("no further process can be made");
   if (child > 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);
   for (const int each : {SIGINT, SIGTERM, SIGHUP}) signal(each, SIG_IGN);  // the parent's to handle
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
+  leave_no_core_file();
   if (more_bytes > 0) {
     const rlim_t most = address_space_in_use() + more_bytes;
     const rlimit memory{most, most};
@@ -94,6 +97,15 @@ int make_child(std::size_t more_bytes) {
     if (nowhere > STDERR_FILENO) close(nowhere);
   }
   return 0;
+}
+
+bool ended_well(int child) {
+  int status = 0;
+  pid_t got = 0;
+  do {
+    got = waitpid(child, &status, 0);
+  } while (got < 0 && errno == EINTR);
+  return got == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 void limit_time(double seconds) {
@@ -125,6 +137,7 @@ namespace {
 
 // Shows progress from a process of its own: this one's memory then does not depend on how long anything took.
 pid_t begin_telling(const Counters& counters, std::int64_t count, const std::function<void(std::int64_t)>& progress) {
+  if (!progress) return -1;
   const pid_t parent = getpid(), child = fork();
   if (child != 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -140,9 +153,9 @@ pid_t begin_telling(const Counters& counters, std::int64_t count, const std::fun
 
 bool in_processes(std::int64_t count, int jobs, const std::function<void(std::int64_t)>& work,
                   const std::function<void(std::int64_t)>& progress) {
-  const SharedArray<Counters> shared(1);
+  const ForkedArray<Counters> shared(1);
   Counters& counters = shared[0];
-  const SharedArray<pid_t> running(static_cast<std::size_t>(jobs));
+  const ForkedArray<pid_t> running(static_cast<std::size_t>(jobs));
   std::size_t begun = 0, left = 0;
   for (; begun < running.size() && static_cast<std::int64_t>(begun) < count; ++begun, ++left) {
     const pid_t child = make_child(0);
@@ -181,8 +194,8 @@ bool in_processes(std::int64_t count, int jobs, const std::function<void(std::in
     waitpid(telling, nullptr, 0);
   }
   if (failure != 0)
-    throw golden::MachineError(fmt::format("a process of this program ended early{}",
-                                           failure > 0 ? fmt::format(", by signal {}", failure) : std::string()));
+    throw ProcessError(fmt::format("a process of this program ended early{}",
+                                   failure > 0 ? fmt::format(", by signal {}", failure) : std::string()));
   return counters.done == count;
 }
 
