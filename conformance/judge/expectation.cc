@@ -115,11 +115,12 @@ void check_given(const Case& problem, const OutputSpec& spec, const Tensor& give
 }  // namespace
 
 Expectation::Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs,
-                         const assay_numerics& stated, const JudgeOptions& options, std::int64_t step)
+                         const assay_numerics& stated, const JudgeOptions& options, std::int64_t step, std::string linked)
     : problem_(problem),
       specs_(specs),
       layer_(options.layer),
       step_(step),
+      linked_(std::move(linked)),
       attributes_(problem.attributes),
       product_(product_output(problem.op)),
       explains_(options.explains) {

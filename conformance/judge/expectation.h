@@ -26,10 +26,10 @@ class Expectation {
   // `stated`: the numerics that the backend states. The reference follows its accumulation plan and its sign of zero,
   // also for fixtures: a product that a fixture recorded is expected only under the plan that the
   // fixture names, or else its architecture's. Without a plan a product is bounded, in the arithmetic of the stated unit if
-  // there is one. `step`: number of the replay. `problem` must outlive this. Errors: as judge(); where there is a prediction, or with
+  // there is one. `step`, `linked`: of PredictedCall. `problem` must outlive this. Errors: as judge(); where there is a prediction, or with
   // options.answers_later, those of the answer come once it is needed.
   Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs, const assay_numerics& stated,
-              const JudgeOptions& options, std::int64_t step = 0);
+              const JudgeOptions& options, std::int64_t step = 0, std::string linked = "");
 
   CheckBasis basis() const { return basis_; }
   // Adds the elements that will be compared, and those that cannot be, to the judgement's counts.
@@ -47,6 +47,8 @@ class Expectation {
   // What a prediction is found by, and what it says. Not of bounds.
   PredictedCall predicted_call() const;
   PredictedOutputs predicted_outputs() const;
+  // All bytes of the outputs, over memory that was filled with `poison`. Not of bounds.
+  Outputs expected_outputs(std::uint8_t poison) const;
 
   // Whether all is right: differences() is empty.
   bool holds(const Outputs& outputs, std::uint8_t poison) const;
@@ -116,6 +118,7 @@ class Expectation {
   const std::vector<OutputSpec> specs_;
   const Layer layer_;
   const std::int64_t step_;
+  const std::string linked_;
   std::map<std::string, Attribute> attributes_;  // the problem's, and what the statement adds
   std::string product_;                          // the output that the accumulation plan decides, if the op has one
   ZeroSign zero_sign_ = ZeroSign::said;

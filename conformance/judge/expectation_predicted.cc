@@ -23,7 +23,6 @@ std::string_view name_of(Predicted predicted) {
     case Predicted::by_digest: return "by digest";
     case Predicted::computed_differs: return "computed: the outputs differ from the prediction";
     case Predicted::computed_bound: return "computed: no plan is stated, and bounds have no digest";
-    case Predicted::computed_scenario: return "computed: scenarios are not predicted";
     case Predicted::computed_plan: return "computed: predicted under other plans only";
     case Predicted::computed_case: return "computed: the case is not predicted";
     case Predicted::computed_wrong: return "computed: the prediction is wrong";
@@ -34,6 +33,7 @@ std::string_view name_of(Predicted predicted) {
 PredictedCall Expectation::predicted_call() const {
   PredictedCall call;
   call.step = step_;
+  call.linked = linked_;
   call.order_free = basis_ == CheckBasis::order_free_bits;
   const auto text = [&](const char* name) {
     const auto found = attributes_.find(name);
@@ -122,19 +122,28 @@ void Expectation::answer_later() const {
   answer_all(nullptr, false, nullptr, options);
 }
 
-PredictedOutputs Expectation::predicted_outputs() const {
+Outputs Expectation::expected_outputs(std::uint8_t poison) const {
   if (!is_answered_) answer_later();
-  PredictedOutputs made;
-  made.elements = exact_;
+  Outputs made;
   for (const Output& output : outputs_) {
-    for (std::size_t p = 0; p < std::size(kPoisons); ++p) {
-      std::vector<std::byte> bytes = output.want;
-      for (std::size_t i = 0; i < bytes.size(); ++i) {
-        if (!output.is_written(i)) bytes[i] = static_cast<std::byte>(kPoisons[p]);
-      }
+    std::vector<std::byte>& bytes = made[output.spec.name] = output.want;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      if (!output.is_written(i)) bytes[i] = static_cast<std::byte>(poison);
+    }
+  }
+  return made;
+}
+
+PredictedOutputs Expectation::predicted_outputs() const {
+  PredictedOutputs made;
+  for (std::size_t p = 0; p < std::size(kPoisons); ++p) {
+    const Outputs outputs = expected_outputs(kPoisons[p]);
+    for (const Output& output : outputs_) {
+      const std::vector<std::byte>& bytes = outputs.at(output.spec.name);
       made.digests[output.spec.name][p] = output_digest(bytes, digest_rules(output.spec, bytes.size()));
     }
   }
+  made.elements = exact_;
   return made;
 }
 

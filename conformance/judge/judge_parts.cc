@@ -210,16 +210,20 @@ bool holds(const Expectation& expectation, const Attempt& tried, std::uint8_t po
   return right;
 }
 
+void put_left_out(const Expectation& expectation, Judgement& judgement) {
+  judgement.predicted = Predicted::not_asked;
+  judgement.verdict = Verdict::not_tried;
+  judgement.text =
+      expectation.predicted() == Predicted::computed_case ? "the case is not predicted" : "predicted under other plans only";
+}
+
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement) {
   judgement.basis = expectation.basis();
   judgement.expected_by = expectation.expected_by();
   judgement.predicted = std::max(judgement.predicted, expectation.predicted());
   if (expectation.statement_fault().empty()) {
     if (!expectation.is_left_out()) return true;
-    judgement.predicted = Predicted::not_asked;
-    judgement.verdict = Verdict::not_tried;
-    judgement.text =
-        expectation.predicted() == Predicted::computed_case ? "the case is not predicted" : "predicted under other plans only";
+    put_left_out(expectation, judgement);
     return false;
   }
   judgement.verdict = Verdict::failed;

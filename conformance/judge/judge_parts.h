@@ -52,6 +52,9 @@ void settle_calls(const std::vector<std::string>& faults, const std::string& oth
 // Whether the outputs are as expected; notes in the judgement how that was found. Of a call that succeeded.
 bool holds(const Expectation& expectation, const Attempt& tried, std::uint8_t poison, Judgement& judgement);
 
+// The verdict on a case that is to be predicted and is not.
+void put_left_out(const Expectation& expectation, Judgement& judgement);
+
 // Whether what the backend states can be followed and the case is to be judged; sets basis and source of the judgement, and its text
 // where not.
 bool statement_holds(const Expectation& expectation, const JudgeOptions& options, Judgement& judgement);

@@ -17,20 +17,20 @@ enum class Predicted {
   by_digest,
   computed_differs,  // digests differ, and the outputs were compared one element after another
   computed_bound,    // no plan is stated: bounds have no digest
-  computed_scenario,
-  computed_plan,   // the case is predicted, but under other plans
-  computed_case,   // the case is not predicted
-  computed_wrong,  // the prediction is wrong
+  computed_plan,     // the case is predicted, but under other plans
+  computed_case,     // the case is not predicted
+  computed_wrong,    // the prediction is wrong
 };
 // "by digest", "computed: no plan is stated"; empty for not_asked.
 std::string_view name_of(Predicted predicted);
 
 // Everything beside the case line that the expected outputs of one call depend on.
 struct PredictedCall {
-  std::int64_t step = 0;    // number of the replay
+  std::int64_t step = 0;    // number of the replay; of a scenario, of the call among those of all replays
   bool order_free = false;  // any order of sums gives these bits: no plan
   std::string plan;         // as a line; empty: order_free, or there is no product
   std::string zero_sign;    // "kept", "positive", "free"
+  std::string linked = "";  // of a scenario: digest of the inputs that other calls wrote; empty: there are none
   auto operator<=>(const PredictedCall&) const = default;
 };
 

@@ -50,7 +50,13 @@ RecordedPlans recorded_plans(const std::vector<std::string>& paths) {
     const EarlierResults earlier = earlier_of("--stated", path);
     for (const json& each : earlier.cases) {
       const std::string line = each.value("case", "");
-      if (!line.empty()) recorded[line].emplace(each.value("plan", ""), each.value("unit", ""));
+      if (line.empty()) continue;
+      const std::string plans = each.value("plan", "");  // of a scenario several: "A, B"
+      for (std::size_t at = 0; at <= plans.size();) {
+        const std::size_t end = std::min(plans.find(", ", at), plans.size());
+        recorded[line].emplace(plans.substr(at, end - at), each.value("unit", ""));
+        at = end + 2;
+      }
     }
   }
   return recorded;
@@ -293,7 +299,7 @@ them. A product has other bits under another accumulation plan. Which plans are 
   --stated, --plan, --unit what these say
   none of these            the plan of the reference (assay list --plans), and for inputs that every order of sums gives one
                            result, that one
-A run computes what it does not find: under another plan, bounds, scenarios; it says how many cases that were.
+A run computes what it does not find: under another plan, bounds; it says how many cases that were.
 The cases of fixtures hold what is expected of them, and are not predicted.)");
   return [options, named] {
     options->asks = named->count() != 0;

@@ -55,7 +55,8 @@ PredictedOutputs outputs_from(const json& entry) {
 }
 
 PredictedCall call_from(const json& entry) {
-  return {entry.at("step"), entry.value("order_free", false), entry.value("plan", ""), entry.at("zero_sign")};
+  return {entry.at("step"), entry.value("order_free", false), entry.value("plan", ""), entry.at("zero_sign"),
+          entry.value("linked", "")};
 }
 
 std::string call_text(const PredictedCall& call) {
@@ -125,6 +126,7 @@ json to_json(const std::string& line, const PredictedCall& call, const Predicted
              {"elements", outputs.elements}};
   if (call.order_free) entry["order_free"] = true;
   if (!call.plan.empty()) entry["plan"] = call.plan;
+  if (!call.linked.empty()) entry["linked"] = call.linked;
   json& made = entry["outputs"] = json::object();
   for (const auto& [name, digests] : outputs.digests) {
     if (digests[0] == digests[1]) {

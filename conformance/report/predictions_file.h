@@ -7,6 +7,8 @@
 //    "outputs":{"d":"SHA-256 in hex"},"chain":"..."}
 //   {"record":"summary","cases":300,"predicted":280,"predictions":512,"left_out":{"REASON":20},"digest":"...","chain":"..."}
 //
+// "step" counts the replays of a case, and in a scenario the calls of all replays; "linked" is a digest of what a call of a scenario reads from
+// others.
 // An output has two digests, over 0xff and over 0xa5, where the op leaves a part of it untouched (judge/compare/output_digest.h).
 // Predictions are those of one program: of its version and commit, its layer, its files of units and presets.
 

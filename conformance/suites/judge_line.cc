@@ -76,7 +76,7 @@ JudgeOptions options_for(const CaseLine& line, const BackendChoice& choice, cons
   options.wanted = &wanted;
   options.order_free = check_kind(line) == CheckKind::order_free;
   options.unit_probes = is_unit_probe(line);
-  if (choice.predictions != nullptr && line.op != "scenario") options.predictions = choice.predictions->of(options.title);
+  if (choice.predictions != nullptr) options.predictions = choice.predictions->of(options.title);
   return options;
 }
 
@@ -122,7 +122,6 @@ CaseReport judge_line(const CaseLine& line, Judged judged, const BackendChoice& 
                        : replay_plan(line).count == 0  ? judge(judged.backend, generate(line), nullptr, options)
                                                        : judge_replay(judged.backend, replay_steps(line), options);
   });
-  if (choice.predictions != nullptr && line.op == "scenario") report.judgement.predicted = Predicted::computed_scenario;
   if (choice.save_got != nullptr) choice.save_got->save(report);
   return report;
 }

@@ -13,9 +13,11 @@
 #include "conformance/generate/generator.h"
 #include "conformance/generate/scenario_inputs.h"
 #include "conformance/judge/calls/late_stream.h"
+#include "conformance/judge/calls/scenario_links.h"
 #include "conformance/judge/calls/scenario_stage.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/judge/expectation.h"
+#include "conformance/judge/judge_parts.h"
 #include "conformance/judge/memory/poisons.h"
 #include "conformance/judge/stated_numerics.h"
 
@@ -41,13 +43,6 @@ std::uint64_t digest(const std::vector<std::byte>& bytes) {
   return sum;
 }
 
-std::vector<std::string> outputs_wanted(const ScenarioCall& call) {
-  std::vector<std::string> wanted = wanted_outputs(call.line);
-  const bool caches = std::find(wanted.begin(), wanted.end(), "w_rowwise_data") != wanted.end();
-  if (caches && call.line.text("recipe") == "nvfp4") wanted.push_back("w_rowwise_amax");
-  return wanted;
-}
-
 class ScenarioJudge {
  public:
   ScenarioJudge(Backend& backend, const CaseLine& line, const JudgeOptions& options)
@@ -55,13 +50,7 @@ class ScenarioJudge {
 
   Judgement judge_all() {
     for (int round = 0; round < scenario_.replay.count; ++round) rounds_.push_back(scenario_inputs(line_, scenario_, round));
-    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
-      const std::vector<std::string> wanted = outputs_wanted(scenario_.calls[c]);
-      specs_.emplace_back();
-      for (const OutputSpec& spec : outputs_of(Request::of(rounds_[0][c]))) {
-        if (std::find(wanted.begin(), wanted.end(), spec.name) != wanted.end()) specs_.back().push_back(spec);
-      }
-    }
+    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) specs_.push_back(specs_of_call(scenario_.calls[c], rounds_[0][c]));
     stage_ =
         std::make_unique<ScenarioStage>(backend_, line_, scenario_, rounds_[0], specs_, options_.algorithm, options_.timeout_ms);
     if (find_absence()) return judgement_;
@@ -108,9 +97,11 @@ class ScenarioJudge {
       if (scenario_.calls[c].module > 0) continue;  // the other layer's calls are of the same kind
       if (backend_.table().supports(backend_.context(), &stage_->call(c)) != ASSAY_NOT_SUPPORTED) continue;
       stage_.reset();
-      const std::vector<std::string> wanted = outputs_wanted(scenario_.calls[c]);
+      std::vector<std::string> wanted;
+      for (const OutputSpec& spec : specs_[c]) wanted.push_back(spec.name);
       JudgeOptions options = options_for(c);
       options.wanted = &wanted;
+      options.predictions = nullptr;  // they are of the scenario's calls
       judgement_ = judge(backend_, rounds_[0][c], nullptr, options);
       if (judgement_.verdict == Verdict::passed) {
         fail(Verdict::failed,
@@ -224,10 +215,7 @@ class ScenarioJudge {
 
   // What a replay left for the next.
   void carry(std::size_t round) {
-    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) {
-      for (const ScenarioLink& link : scenario_.calls[c].carried)
-        rounds_[round][c].in.at(link.input).bytes = latest_[link.call].at(link.output);
-    }
+    for (std::size_t c = 0; c < scenario_.calls.size(); ++c) put_links(scenario_.calls[c].carried, latest_, rounds_[round][c]);
   }
 
   std::vector<std::uint64_t> digests(const ScenarioRun& run) const {
@@ -271,6 +259,14 @@ class ScenarioJudge {
     return {};
   }
 
+  bool leave_out(const Expectation& expectation) {
+    const std::string plan = judgement_.plan;
+    judgement_ = Judgement();
+    judgement_.plan = plan;
+    put_left_out(expectation, judgement_);
+    return false;
+  }
+
   // Every output of every call is what the reference says.
   bool meets(std::size_t round, const ScenarioRun& run, std::uint8_t poison, const std::string& when, bool launched) {
     const std::string head = "  when    " + when;
@@ -282,8 +278,10 @@ class ScenarioJudge {
       const ScenarioCall& call = scenario_.calls[c];
       Case& problem = rounds_[round][c];
       // Already checked: calls are compared in order.
-      for (const ScenarioLink& link : call.chained) problem.in.at(link.input).bytes = run.outputs[link.call].at(link.output);
-      Expectation expectation(problem, nullptr, specs_[c], stated_[c], options_for(c));
+      put_links(call.chained, run.outputs, problem);
+      const std::string linked = options_.predictions == nullptr ? "" : digest_of_links(call, problem);
+      Expectation expectation(problem, nullptr, specs_[c], stated_[c], options_for(c), step_of(scenario_, round, c),
+                                    linked);
       std::vector<const Case*> earlier;
       for (std::size_t before = 0; before < (round == 0 ? rounds_.size() : round); ++before)
         earlier.push_back(&rounds_[before][c]);
@@ -292,8 +290,11 @@ class ScenarioJudge {
       if (!expectation.expected_by().empty()) judgement_.expected_by = expectation.expected_by();
       if (!expectation.statement_fault().empty())
         return fail(Verdict::failed, "  stated  " + scenario_.place(c) + ": " + expectation.statement_fault());
+      if (expectation.is_left_out()) return leave_out(expectation);
       expectation.count_elements(judgement_);
-      if (expectation.holds(run.outputs[c], poison)) continue;
+      const bool right = expectation.holds(run.outputs[c], poison);
+      judgement_.predicted = std::max(judgement_.predicted, expectation.predicted());
+      if (right) continue;
       const std::uint8_t other_poison = poison == kPoisons[0] ? kPoisons[1] : kPoisons[0];
       const Outputs repeated = again(round, other_poison, launched, c);
       const OtherPoison other{&repeated, other_poison};

@@ -67,13 +67,13 @@ std::map<std::string, json> verdicts_of(const std::string& path, std::map<std::s
   return made;
 }
 
-TEST(Predict, EveryCaseButScenariosIsPredicted) {
+TEST(Predict, EveryCaseIsPredicted) {
   const Predictions& made = predictions();
   ASSERT_EQ(made.ran.code, 0) << made.ran.out << made.ran.err;
   const json summary = records_of(made.file).back();
   EXPECT_EQ(summary.at("record"), "summary");
-  EXPECT_EQ(summary.at("left_out"), json({{"scenarios are not predicted", 3}}));
-  EXPECT_EQ(summary.at("predicted").get<int>() + 3, summary.at("cases").get<int>());
+  EXPECT_EQ(summary.at("left_out"), json::object());
+  EXPECT_EQ(summary.at("predicted"), summary.at("cases"));
   EXPECT_TRUE(contains(made.ran.out, "digest " + summary.at("digest").get<std::string>())) << made.ran.out;
 }
 
@@ -128,7 +128,7 @@ TEST(Predict, RunHasTheVerdictsOfOneWithoutPredictions) {
   EXPECT_EQ(verdicts_of(with, &predicted), verdicts_of(plain));
   EXPECT_EQ(results_of(with).back().at("digest"), results_of(plain).back().at("digest"));
   const int cases = records_of(made.file).back().at("predicted");
-  EXPECT_EQ(predicted, (std::map<std::string, int>{{"by digest", cases}, {"computed: scenarios are not predicted", 3}}));
+  EXPECT_EQ(predicted, (std::map<std::string, int>{{"by digest", cases}}));
   EXPECT_TRUE(contains(ran.out, "expected outputs, " + std::to_string(cases) + " cases: by digest")) << ran.out;
   EXPECT_EQ(results_of(with).front().at("predicted").at(0).at("path"), made.file);
   expect_valid(json::parse(text_of(report)), "report");
@@ -313,7 +313,6 @@ TEST(Predict, RefusesWhatItCannotUse) {
   EXPECT_EQ(made.predict({"--unit", "sm1.none"}, file).code, 2);
   EXPECT_EQ(made.predict({"--backend", ASSAY_FAULTY_BACKEND, "--stated", made.file}, file).code, 2);
   EXPECT_EQ(made.predict({"nothing_has_this_name"}, file).code, 4);
-  EXPECT_EQ(made.predict({"scenario"}, file).code, 4);
   EXPECT_EQ(made.predict({}, "/no/such/folder/file.jsonl").code, 2);
   EXPECT_EQ(made.predict({"--backend", "/no/such/library.so"}, file).code, 9);
   EXPECT_EQ(made.run("none", {"--predicted", made.file, "--expect-by", "reference"}).code, 2);
