@@ -25,7 +25,8 @@ const char* const kCUsage = R"( * Use: write assay_run() in a file of your own, 
  * bytes) in 8, integers as they are. A byte of e2m1 holds two codes, the lower index in its low half. In the memory of a
  * little-endian machine the words of an array are the bytes of the tensor.
  *
- * A word is right if it equals the expected one; NaN equals any NaN in f32, bf16 and f16. Words in a range that is marked
+ * A word is right if it equals the expected one, or where an output has intervals, if its value lies between the two ends; NaN equals any
+ * NaN in f32, bf16 and f16. Words in a range that is marked
  * ASSAY_KEPT (padding of compact scales, rows of no group) must hold what they held before the call; those that are marked
  * ASSAY_FREE may hold anything.
 )";
@@ -96,6 +97,7 @@ struct assay_case_difference {
   uint64_t element;       /* position in the output; of e2m1 in codes */
   uint64_t got, want;     /* `want` is what it held before where `is_kept` */
   int is_kept;            /* 1: a word that the call must not change */
+  uint64_t most;          /* other end of the interval that begins at `want`; equals it where one word is right */
 };
 
 /* Yours: carries out the call. Returns 0, or another number if it cannot. */
@@ -126,10 +128,18 @@ struct assay_range {
   enum assay_use use;
 };
 
-enum assay_nan { ASSAY_NAN_IS_A_WORD, ASSAY_NAN_F32, ASSAY_NAN_BF16, ASSAY_NAN_F16 };
+enum assay_nan {
+  ASSAY_NAN_IS_A_WORD,
+  ASSAY_NAN_F32,
+  ASSAY_NAN_BF16,
+  ASSAY_NAN_F16,
+  ASSAY_NAN_E4M3,
+  ASSAY_NAN_E5M2
+};
 
 struct assay_expected {
   const void *want;
+  const void *most; /* other ends of intervals; null: `want` alone is right */
   uint64_t elements;
   int bits; /* of an element: 4, 8, 16, 32 or 64 */
   enum assay_nan nan;
@@ -160,13 +170,26 @@ static int assay_is_nan(enum assay_nan nan, uint64_t word) {
     case ASSAY_NAN_F32: return (word & 0x7FFFFFFFu) > 0x7F800000u;
     case ASSAY_NAN_BF16: return (word & 0x7FFFu) > 0x7F80u;
     case ASSAY_NAN_F16: return (word & 0x7FFFu) > 0x7C00u;
+    case ASSAY_NAN_E4M3: return (word & 0x7Fu) == 0x7Fu;
+    case ASSAY_NAN_E5M2: return (word & 0x7Fu) > 0x7Cu;
     case ASSAY_NAN_IS_A_WORD: break;
   }
   return 0;
 }
 
-static int assay_same(const struct assay_expected *expected, uint64_t got, uint64_t want) {
+/* Words of numbers in the order of their values; both zeros are 0. */
+static int64_t assay_ordered(uint64_t sign, uint64_t word) {
+  const int64_t magnitude = (int64_t)(word & (sign - 1));
+  return (word & sign) != 0 ? -magnitude : magnitude;
+}
+
+static int assay_right(const struct assay_expected *expected, uint64_t got, uint64_t want, uint64_t most) {
   const uint64_t sign = (uint64_t)1 << (expected->bits - 1);
+  if (expected->most != NULL) {
+    if (assay_is_nan(expected->nan, got) || assay_is_nan(expected->nan, want))
+      return assay_is_nan(expected->nan, got) && assay_is_nan(expected->nan, want);
+    return assay_ordered(sign, got) >= assay_ordered(sign, want) && assay_ordered(sign, got) <= assay_ordered(sign, most);
+  }
   if (got == want) return 1;
   if (assay_is_nan(expected->nan, got) && assay_is_nan(expected->nan, want)) return 1;
   return expected->zero_sign_free && ((got | want) & (sign - 1)) == 0;
@@ -195,7 +218,7 @@ static uint64_t assay_compare_output(size_t which, int filled, struct assay_case
   size_t range = 0;
   int use = ASSAY_COMPARED;
   for (at = 0; at < expected->elements; ++at) {
-    uint64_t got, want;
+    uint64_t got, want, most;
     if (use != ASSAY_COMPARED && at == range_end) use = ASSAY_COMPARED;
     if (range < expected->range_count && expected->ranges[range].first == at) {
       use = (int)expected->ranges[range].use;
@@ -205,13 +228,15 @@ static uint64_t assay_compare_output(size_t which, int filled, struct assay_case
     if (use == ASSAY_FREE || (use == ASSAY_KEPT && filled < 0)) continue;
     got = assay_word(output->data, expected->bits, at);
     want = use == ASSAY_KEPT ? assay_filled_word(expected->bits, filled, at) : assay_word(expected->want, expected->bits, at);
-    if (use == ASSAY_KEPT ? got == want : assay_same(expected, got, want)) continue;
+    most = use == ASSAY_COMPARED && expected->most != NULL ? assay_word(expected->most, expected->bits, at) : want;
+    if (use == ASSAY_KEPT ? got == want : assay_right(expected, got, want, most)) continue;
     if (differ++ == 0 && first->output == NULL) {
       first->output = output->name;
       first->element = at;
       first->got = got;
       first->want = want;
       first->is_kept = use == ASSAY_KEPT;
+      first->most = most;
     }
   }
   return differ;
@@ -230,13 +255,14 @@ static void assay_print_difference(size_t which, uint64_t differ, const struct a
          differ, expected->elements - expected->free_words);
   printf("  first   word %" PRIu64, first->element);
   if (output->rank == 2) printf(" [%" PRIu64 ",%" PRIu64 "]", first->element / row, first->element % row);
-  printf(": got 0x%0*" PRIX64 ", want 0x%0*" PRIX64 "%s\n", digits, first->got, digits, first->want,
-         first->is_kept ? ", which the call must not change" : "");
+  printf(": got 0x%0*" PRIX64 ", want 0x%0*" PRIX64, digits, first->got, digits, first->want);
+  if (first->most != first->want) printf(" to 0x%0*" PRIX64, digits, first->most);
+  printf("%s\n", first->is_kept ? ", which the call must not change" : "");
 }
 #endif
 
 uint64_t ASSAY_COMPARE(int filled, struct assay_case_difference *first) {
-  const struct assay_case_difference none = {NULL, 0, 0, 0, 0};
+  const struct assay_case_difference none = {NULL, 0, 0, 0, 0, 0};
   uint64_t differ = 0;
   size_t i;
   if (first != NULL) *first = none;

@@ -134,8 +134,13 @@ void add_head(std::string& text, const ExactCase& each, const std::string& line)
   text += fmt::format("/* {}\n *\n", in_comment(line));
   text += fmt::format(
       " * Made by assay {} from the line above, with its CPU reference: one call of the op {}, its inputs, and the\n"
-      " * outputs that it must give, by bits.\n *\n",
-      kVersion, each.problem.op);
+      " * outputs that it must give, by bits{}.\n *\n",
+      kVersion, each.problem.op, each.bounded ? " but for the product" : "");
+  if (each.bounded)
+    text += fmt::format(
+        " * The product is right where each word lies in its interval, which holds the results of every order of additions\n"
+        " * {}.\n *\n",
+        each.unit.empty() ? "in the arithmetic of every known unit for its operands" : "in the unit " + in_comment(each.unit));
   if (!each.plan.empty()) {
     text += each.order_free ? " * The product is exact in every order of additions.\n"
                             : fmt::format(
@@ -197,7 +202,10 @@ bool add_parameters(std::string& text, const Case& problem) {
   return true;
 }
 
-std::string nan_of(Format type) {
+// `bounded`: words are compared as values, of which 8 bits have NaNs too.
+std::string nan_of(Format type, bool bounded) {
+  if (bounded && type == Format::e4m3) return "ASSAY_NAN_E4M3";
+  if (bounded && type == Format::e5m2) return "ASSAY_NAN_E5M2";
   switch (type) {
     case Format::f32: return "ASSAY_NAN_F32";
     case Format::bf16: return "ASSAY_NAN_BF16";
@@ -216,8 +224,10 @@ void add_ranges(std::string& text, const ExactOutput& output) {
 
 std::string expected_row(const ExactOutput& output) {
   const WordCounts counts = counts_of(output);
-  return fmt::format("  {{{}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", output.elements == 0 ? "NULL" : "want_" + output.name,
-                     output.elements, bits_of(output.want.type), nan_of(output.want.type), output.zero_sign_free ? 1 : 0,
+  const bool none = output.elements == 0;
+  return fmt::format("  {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", none ? "NULL" : "want_" + output.name,
+                     none || !output.most ? "NULL" : "most_" + output.name, output.elements, bits_of(output.want.type),
+                     nan_of(output.want.type, output.most.has_value()), output.zero_sign_free ? 1 : 0,
                      output.open.empty() ? "NULL" : "ranges_" + output.name, output.open.size(), counts.kept, counts.free);
 }
 
@@ -252,9 +262,11 @@ std::string c_source(const ExactCase& each, const std::string& case_line) {
       text += fmt::format("static {} out_{}[{}];\n", word_type(output.want.type), output.name, output.want.elements());
   }
   text += "\n/* Expected outputs; 0 where a range says that nothing is compared. */\n";
+  if (each.bounded) text += "/* Where there is most_NAME too, every word from want_NAME to most_NAME is right. */\n";
   for (const ExactOutput& output : each.outputs) {
     text += fmt::format("/* {} */\n", described(output.name, output.want));
     add_array(text, "want_" + output.name, output.want);
+    if (output.most) add_array(text, "most_" + output.name, *output.most);
   }
 
   text += "\n";

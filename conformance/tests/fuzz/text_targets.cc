@@ -48,7 +48,8 @@ void answer_line(const CaseLine& line, std::string_view input) {
   const CaseCost cost = cost_of(line);
   promise(cost.macs >= 0 && cost.elements >= 0, "a cost is not negative", input);
   if (line.op == "scenario" || cost.macs > kProducts || cost.elements > kBytes * 4) return;
-  const std::string source = c_source(exact_case(line, "", kBytes), to_text(line));
+  const std::string source =
+      c_source(exact_case(line, {.plan = "", .bounds = false, .unit = "", .max_bytes = kBytes}), to_text(line));
   promise(source.ends_with("#endif /* ASSAY_DECLARATIONS_ONLY */\n"), "an emitted file is whole", input);
 }
 

@@ -317,7 +317,7 @@ struct Refused {
   std::string reason;
 };
 
-TEST(Emitted, WhatHasNoExactBitsOfOneCallIsRefused) {
+TEST(Emitted, WhatIsNotOneCallIsRefused) {
   const TemporaryFolder folder;
   const std::string file = (folder / "case.c").string();
   const Refused all[] = {
@@ -325,8 +325,12 @@ TEST(Emitted, WhatHasNoExactBitsOfOneCallIsRefused) {
       {"quantize recipe=mxfp8 R=32 K=64 contract=1", {}, "it asks for wrong calls"},
       {"quantize recipe=mxfp8 splits=32,64 K=64 fault=negative_split", {}, "a wrong call has no right outputs"},
       {"quantize recipe=mxfp8 R=32 K=64 replay=3:data", {}, "leave it out for the first call"},
-      {"grouped_gemm kind=bf16 check=bound splits=5 N=8 K=16", {}, "compared with intervals; --plan"},
-      {"grouped_dbias splits=5 K=16 check=bound", {}, "compared with intervals"},
+      {"quantize recipe=mxfp8 R=32 K=64", {"--bounds"}, "--bounds is given: expected an op with a product"},
+      {"grouped_gemm kind=bf16 splits=5 N=8 K=16", {"--bounds", "--plan", "cublaslt.sm90.bf16"}, "no --plan beside it"},
+      {"grouped_gemm kind=bf16 splits=5 N=8 K=16", {"--unit", "sm90.wgmma.f16"}, "expected --bounds, or a case with check=bound"},
+      {"grouped_gemm kind=bf16 splits=5 N=8 K=16", {"--bounds", "--unit", "sm1.none"}, "a row of the tensor-core table"},
+      {"grouped_gemm kind=bf16 splits=5 N=8 K=16", {"--bounds", "--unit", "sm90.wgmma.fp8"}, "sm90.wgmma.fp8"},
+      {"grouped_gemm kind=bf16 d_type=f32 splits=4 N=8 K=8 check=bound", {"--max-bytes", "455"}, "456 bytes of inputs and"},
       {"quantize recipe=mxfp8 R=32 K=64",
        {"--plan", "cublaslt.sm90.bf16"},
        "--plan is cublaslt.sm90.bf16: expected an op with a product"},
