@@ -22,8 +22,8 @@
 namespace assay::conformance {
 namespace {
 
-constexpr int kLargest = 8;                           // log2 of the largest first operand
-constexpr std::array<int, 4> kWeights{4, -6, 4, -1};  // log2 of the second operand at k mod 4
+constexpr int kLargestEdge = 8;                           // log2 of the largest first operand
+constexpr std::array<int, 4> kEdgeWeights{4, -6, 4, -1};  // log2 of the second operand at k mod 4
 constexpr std::array<int, 4> kTinyF16{-12, -24, -12, -20};
 constexpr int kTinyBf16 = -75, kTinyFp8 = -16;
 
@@ -42,9 +42,11 @@ struct EdgeSum {
   void add(std::int64_t k, bool negative, int exponent, std::uint32_t significand = 1) {
     terms[count++] = {k, significand, exponent, negative};
   }
-  void largest(std::int64_t k, bool negative) { add(k, negative, kLargest); }
+  void largest(std::int64_t k, bool negative) { add(k, negative, kLargestEdge); }
   // The product 2^-below B, at a k of the smallest weight.
-  void below(std::int64_t k, int bits, bool negative) { add(k, negative, kLargest + kWeights[0] - bits - kWeights[1]); }
+  void below(std::int64_t k, int bits, bool negative) {
+    add(k, negative, kLargestEdge + kEdgeWeights[0] - bits - kEdgeWeights[1]);
+  }
 };
 
 // Sums of which the last unit of an f32 or half the last unit of an f16 depends on what the grid below the floor keeps.
@@ -175,7 +177,7 @@ std::uint32_t second_operand(const Source& s, std::int64_t line, std::int64_t k)
   if (line % 4 == 3 && s.request.type == Format::bf16) return compose(s.fields, negative, 1, kTinyBf16);
   if (line % 4 == 3 && s.request.type == Format::f16) return compose(s.fields, negative, 1, kTinyF16[at]);
   if (line % 4 == 3) return compose(s.fields, negative, 1, kTinyFp8);
-  return compose(s.fields, negative, word & 2 ? 3 : 2, kWeights[at] - 1);
+  return compose(s.fields, negative, word & 2 ? 3 : 2, kEdgeWeights[at] - 1);
 }
 
 std::uint32_t any_e2m1(const Source& s, const Words& w) { return compose(s.fields, w[1] >> 31, 1 + pick(w[0], 12), -1); }
