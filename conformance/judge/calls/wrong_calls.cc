@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 
+#include "conformance/judge/calls/parameters.h"
 #include "conformance/judge/calls/wrong_products.h"
 #include "conformance/judge/calls/wrong_tensors.h"
 #include "conformance/ops/schema_check.h"
@@ -60,14 +61,6 @@ bool is_wrong_by_schema(const assay_call& right, const WrongCall& wrong) {
 }
 
 namespace {
-
-assay_parameter integer_parameter(const char* name, std::int64_t value) {
-  assay_parameter parameter{};
-  parameter.name = name;
-  parameter.kind = ASSAY_INTEGER;
-  parameter.integer = value;
-  return parameter;
-}
 
 // An attribute or tensor that other ops have, and this one does not; its text lives in the table of tensors.
 const char* attribute_of_another_op(std::string_view op) {

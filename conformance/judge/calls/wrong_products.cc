@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "conformance/judge/calls/parameters.h"
 #include "reference/gemm/plan.h"
 #include "reference/types/format.h"
 
@@ -66,30 +67,6 @@ void put(CallParts& parts, const assay_parameter& parameter) {
   const auto named = [&](const assay_parameter& each) { return std::string_view(each.name) == parameter.name; };
   const auto found = std::find_if(parts.parameters.begin(), parts.parameters.end(), named);
   found == parts.parameters.end() ? parts.parameters.push_back(parameter) : void(*found = parameter);
-}
-
-assay_parameter text_parameter(const char* name, const char* text) {
-  assay_parameter parameter{};
-  parameter.name = name;
-  parameter.kind = ASSAY_TEXT;
-  parameter.text = text;
-  return parameter;
-}
-
-assay_parameter integer_parameter(const char* name, std::int64_t value) {
-  assay_parameter parameter{};
-  parameter.name = name;
-  parameter.kind = ASSAY_INTEGER;
-  parameter.integer = value;
-  return parameter;
-}
-
-assay_parameter real_parameter(const char* name, double value) {
-  assay_parameter parameter{};
-  parameter.name = name;
-  parameter.kind = ASSAY_REAL;
-  parameter.real = value;
-  return parameter;
 }
 
 class WrongProducts {
