@@ -83,6 +83,7 @@ const std::vector<CaseText>& written_cases() {
     std::vector<CaseText> made;
     for (const EmbeddedText& each : kEmbeddedCases) {
       made.push_back(parse_case_text(each.text, "conformance/cases/" + std::string(each.file), Marks::required));
+      made.back().file = each.file;
       made.back().is_cover = each.file.starts_with("cover_");
     }
     return made;

@@ -33,6 +33,7 @@ class CaseTextError : public std::invalid_argument {
 
 struct CaseText {
   std::array<std::vector<CaseLine>, 3> sections;  // by Profile
+  std::string_view file = {};                     // of written_cases(): its name in conformance/cases
   bool is_cover = false;                          // cover_*.txt: computed, from what the other cases find of planted faults
   const std::vector<CaseLine>& of(Profile section) const { return sections[static_cast<std::size_t>(section)]; }
 };

@@ -86,7 +86,6 @@ namespace {
 std::vector<CaseLine> lines_of(Profile profile, bool covers) {
   std::vector<CaseLine> lines;
   append_written(lines, Profile::smoke);
-  const auto smoke_end = static_cast<std::ptrdiff_t>(lines.size());
   if (profile != Profile::smoke) {
     append_written(lines, Profile::standard);
     append(lines, covered_lines(0));
@@ -109,11 +108,6 @@ std::vector<CaseLine> lines_of(Profile profile, bool covers) {
     append(lines, covered_lines(2));
     append(lines, rule_lines(1));
     append(lines, plan_lines(1));
-  }
-  if (covers) {
-    std::vector<CaseLine> cover;
-    append_written(cover, Profile::smoke, true);
-    lines.insert(lines.begin() + smoke_end, cover.begin(), cover.end());
   }
   std::set<std::string> seen;
   std::vector<CaseLine> unique;

@@ -34,12 +34,12 @@ std::string text_of(const ProfileCover& cover, const std::string& profile, const
                     std::uint64_t seed) {
   std::string text = fmt::format(
       "# Computed by `assay selftest --matrix FILE ... --cover-profiles`, from the kill matrix of {}, mutants {}, with seed {}.\n"
-      "# With these lines the profile kills each of {} planted faults {}; without any one of them it does not.\n",
-      matrix.date, matrix.mutants_digest.substr(0, 16), seed, cover.mutants,
+      "# With these lines the profile {} kills each of {} planted faults {}; without any one of them it does not.\n",
+      matrix.date, matrix.mutants_digest.substr(0, 16), seed, profile, cover.mutants,
       times == 1 ? "that some case kills" : fmt::format("by {} cases, where the matrix has so many", times));
   if (cover.costly > 0)
     text += fmt::format("# Not among them: {} that only costlier cases kill (docs/selftest.md).\n", cover.costly);
-  text += fmt::format("\n[{}]\n", profile);
+  text += "\n[standard]\n";
   for (const std::string& each : cover.lines) text += each + "\n";
   return text;
 }

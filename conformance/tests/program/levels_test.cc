@@ -66,9 +66,9 @@ TEST(Levels, OfARecipeRequireThatRecipe) {
     for (const std::size_t place : required_by(*find_level(name), standard().texts, standard().names))
       required.insert(standard().texts[place]);
     for (const std::string& text : standard().texts) {
-      // Presets are named after recipes; other layouts of groups, FP4 weights beside FP8, D in FP8 and random bytes that are drawn are
-      // another level's.
-      const bool other_product = contains(text, " grouped_layout=") || contains(text, " w_type=e2m1") ||
+      // Presets are named after recipes; other layouts of groups, named plans, FP4 weights beside FP8, D in FP8 and random bytes that
+      // are drawn are another level's.
+      const bool other_product = contains(text, " grouped_layout=") || contains(text, " plan=") || contains(text, " w_type=e2m1") ||
                                  contains(text, " d_type=e4m3") || contains(text, " d_type=e5m2");
       const bool of_other = text.starts_with("quantize_by_rule") || contains(text, " draws=te_") ||
                             (text.starts_with("grouped_gemm") && other_product);
