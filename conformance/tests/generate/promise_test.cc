@@ -78,7 +78,7 @@ std::string broken(std::string_view pattern, const Content& c, Format type, bool
   if (c.elements == 0) return "";
   if (pattern == "specials" || pattern == "every_special") {
     if (operand && lines < (pattern == "specials" ? 256 : 17)) return "";
-    if (!operand && c.elements < (pattern == "specials" ? 64 : 256)) return "";
+    if (!operand && c.elements < (pattern == "specials" ? 128 : 256)) return "";
     return (has_nan && c.nan == 0) || (has_infinity && c.infinite == 0) || c.negative_zero == 0 || c.subnormal == 0 || c.largest == 0
                ? "NaN " + show(c.nan) + ", infinities " + show(c.infinite) + ", -0 " + show(c.negative_zero) + ", subnormals " + show(c.subnormal) + ", largest " + show(c.largest) : "";
   }
@@ -213,7 +213,7 @@ TEST(Promise, OfEveryPatternIsKeptInEveryCase) {
     // No property of a pattern needs more elements than this.
     cost_of(line).elements <= (std::int64_t{1} << 18) ? lines.push_back(line) : static_cast<void>(++larger);
   }
-  EXPECT_LE(larger, 160);  // among them those at which faults of released versions show, or faults that show seldom
+  EXPECT_LE(larger, 170);  // among them those at which faults of released versions show, or faults that show seldom
   std::mutex mutex;
   std::vector<std::string> failures;
   parallel_for(static_cast<std::int64_t>(lines.size()), 16, [&](std::int64_t begin, std::int64_t end) {
@@ -297,7 +297,7 @@ TEST(Promise, OfScalesAndAddendsIsKept) {
       }
     }
   }
-  EXPECT_EQ(met, (std::set<std::string>{"every_special", "negative E4M3", "negative_zeros", "opposed", "plain", "pow2", "edge", "ones", "specials",
+  EXPECT_EQ(met, (std::set<std::string>{"every_special", "negative", "negative E4M3", "negative_zeros", "opposed", "plain", "pow2", "edge", "ones", "specials",
                                         "two_roundings"}));
 }
 
