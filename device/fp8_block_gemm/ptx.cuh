@@ -48,7 +48,7 @@ __device__ inline void wait(Barrier& barrier, std::uint32_t parity) {
       : "memory");
 }
 
-// --- copies of 4 bytes to shared memory that no thread waits for; a barrier is told when a thread's earlier ones are done
+// --- asynchronous copies of 4 bytes to shared memory; the barrier counts an arrival once the earlier copies of the thread are complete
 
 __device__ inline void copy_word(float* to, const float* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");

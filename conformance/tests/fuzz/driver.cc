@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/catalogue/covering.h"
 #include "conformance/tests/fuzz/extreme_lines.h"
 #include "conformance/tests/fuzz/targets.h"
 #include "golden/tests/random.h"
@@ -188,7 +189,7 @@ int run_extremes(bool pairs) {
   std::int64_t largest = 0;
   for (const ExtremeLine& each : lines) {
     std::int64_t& count = read[each.op + " " + each.key];
-    count += is_case_line(each.text);
+    count += assay::conformance::is_case_line(each.text);
     for (const char* const name : {"case_lines", "calls"}) {
       const std::int64_t before = bytes_asked_for.load();
       run_one(*find_target(name), each.text, each.text);

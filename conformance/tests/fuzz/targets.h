@@ -34,7 +34,6 @@ class InputFile {
   std::string path_;
 };
 
-bool is_case_line(const std::string& text);
 void run_case_lines(std::string_view data);
 void run_case_text(std::string_view data);
 void run_plan_lines(std::string_view data);

@@ -55,15 +55,6 @@ void answer_line(const CaseLine& line, std::string_view input) {
 
 }  // namespace
 
-bool is_case_line(const std::string& text) {
-  try {
-    parse_case_line(text);
-    return true;
-  } catch (const InvalidArgument&) {
-    return false;
-  }
-}
-
 void run_case_lines(std::string_view data) {
   for (const std::string& text : lines_of(data)) {
     try {
