@@ -78,7 +78,7 @@ std::string broken(std::string_view pattern, const Content& c, Format type, bool
   if (c.elements == 0) return "";
   if (pattern == "specials" || pattern == "every_special") {
     if (operand && lines < (pattern == "specials" ? 256 : 17)) return "";
-    if (!operand && c.elements < (pattern == "specials" ? 128 : 256)) return "";
+    if (!operand && c.elements < (pattern == "specials" ? 64 : 256)) return "";
     return (has_nan && c.nan == 0) || (has_infinity && c.infinite == 0) || c.negative_zero == 0 || c.subnormal == 0 || c.largest == 0
                ? "NaN " + show(c.nan) + ", infinities " + show(c.infinite) + ", -0 " + show(c.negative_zero) + ", subnormals " + show(c.subnormal) + ", largest " + show(c.largest) : "";
   }
@@ -167,6 +167,8 @@ std::string broken_value_case(const CaseLine& line, const Case& made) {
   const std::int64_t rows = line.op == "unpermute" ? named.shape[0] : active_rows(line), columns = line.integer("K");
   const Tensor& tensor = line.op == "unpermute" ? named : line.op == "dequantize" ? made.in.at(line.text("direction") + "_data") : made.in.at(line.op == "grouped_dbias" ? "dy" : "x");
   const Content c = content_of(tensor, rows * columns);
+  // Specials lie here and there in regions of 64 columns: a small matrix of few columns may have none of a kind.
+  if (data == "specials" && columns < 16 && rows * columns < 128) return "";
   std::string text = broken(data, c, tensor.type, false, -1);
   if ((data == "ties" || data == "adversarial_midpoints") && text.empty() && rows * columns >= 256 && line.op != "quantize_by_rule" && line.text("recipe") != "tensor_delayed") {
     if (ties_in(line, c, rows, columns) == 0) text = "no ties";
