@@ -77,24 +77,32 @@ Record read_record(const std::string& path) {
   return record;
 }
 
-// Whether a call of the line is among the cases: that of a content fault is named after its line.
-bool is_recorded(const std::set<std::string>& cases, const std::string& line) {
-  const auto found = cases.lower_bound(line);
-  return found != cases.end() && found->rfind(line, 0) == 0;
+// The lines that the calls are made of, each once: those of the record, whether the catalogue still has them or not, and in a hunt
+// those of the catalogue and of the room. The call of a content fault is named after its line: "LINE with FAULT".
+std::vector<conformance::CaseLine> lines_of_calls(const Record& record, bool hunts) {
+  std::vector<conformance::CaseLine> lines;
+  if (hunts) {
+    lines = conformance::catalogue(conformance::Profile::standard);
+    for (const char* const* text = kLines; *text != nullptr; ++text) lines.push_back(conformance::parse_case_line(*text));
+  }
+  for (const std::string& call : record.cases) lines.push_back(conformance::parse_case_line(call.substr(0, call.find(" with "))));
+  std::set<std::string> known;
+  const auto is_known = [&](const conformance::CaseLine& line) { return !known.insert(to_text(line)).second; };
+  lines.erase(std::remove_if(lines.begin(), lines.end(), is_known), lines.end());
+  return lines;
 }
 
 // The calls of the room, the shortest first, with the mutants that each reaches: those of the record, and in a hunt those that take
 // at most `most_seconds`.
 std::vector<Trial> make_trials(const Options& options, const Record& record) {
   const bool hunts = options.record.empty() || options.again;
-  std::vector<conformance::CaseLine> lines = conformance::catalogue(conformance::Profile::standard);
-  for (const char* const* text = kLines; *text != nullptr; ++text) lines.push_back(conformance::parse_case_line(*text));
   std::vector<Trial> trials;
-  for (const conformance::CaseLine& line : lines) {
-    const std::string text = to_text(line);
-    if (!takes(line) || text.find(options.cases) == std::string::npos || (!hunts && !is_recorded(record.cases, text))) continue;
+  std::set<std::string> missing = record.cases;
+  for (const conformance::CaseLine& line : lines_of_calls(record, hunts)) {
+    if (!takes(line) || to_text(line).find(options.cases) == std::string::npos) continue;
     for (Trial& trial : trials_of(line, 1 << 20)) {
       const bool recorded = record.cases.count(trial.name) != 0;
+      missing.erase(trial.name);
       if (!hunts && !recorded) continue;
       std::fill_n(reached, kCount, 0);
       const std::clock_t begun = std::clock();  // of this process: other work on the machine does not choose the calls
@@ -110,6 +118,8 @@ std::vector<Trial> make_trials(const Options& options, const Record& record) {
       trials.push_back(std::move(trial));
     }
   }
+  if (!missing.empty() && options.cases.empty())
+    throw std::runtime_error("the record has a call that its line no longer makes: " + *missing.begin());
   std::stable_sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
   return trials;
 }
