@@ -303,7 +303,7 @@ void add_selftest_options(cli::App& verb, SelftestOptions& options) {
       ->check(cli::NonNegativeNumber);
   verb.add_option("--json", options.json, "Write the kill matrix to this file");
   verb.add_option("--list", options.list,
-                  "Write a line for each mutant to this file: what came of it, name, family, what is wrong");
+                  "Write a line for each mutant to this file: the outcome, name, family, what is wrong");
   verb.add_option("--matrix", options.matrices,
                   "Plant nothing: join these --json files, as of shards, and report; again for more")
       ->allow_extra_args(false);
@@ -337,7 +337,7 @@ Action add_selftest(cli::App& verb) {
   verb.footer(
       R"(Each case is judged once without a mutant, while the library notes which mutants would have changed anything. Then each
 mutant is planted, and the cases in which it makes a difference are judged, the cheapest first, as run and repro judge them, until
---kills of them fail. A process that ends or hangs counts as a kill. What came of a mutant depends neither on --jobs nor on the machine.
+--kills of them fail. A process that ends or hangs counts as a kill. The outcome of a mutant depends neither on --jobs nor on the machine.
 
 killed        a case failed; `by one case`: of all in which it makes a difference, one
 proved        no case failed, and a written proof says that none can

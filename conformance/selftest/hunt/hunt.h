@@ -1,5 +1,5 @@
 #pragma once
-// `assay selftest` without its command line: the mutants that are meant, what came of them, and earlier records.
+// `assay selftest` without its command line: the mutants that are meant, their outcomes, and earlier records.
 
 #include <cstdint>
 #include <map>

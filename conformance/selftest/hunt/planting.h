@@ -35,7 +35,7 @@ struct PlantingLimits {
   int jobs = 1;
 };
 
-// For each of `mutants`: what came of it, in the order of TrialOrder. Mutants that an interrupt left out have `tried` -1. `all`,
+// For each of `mutants`: its outcome, in the order of TrialOrder. Mutants that an interrupt left out have `tried` -1. `all`,
 // if not empty, is what an earlier call returned: goes on from there. Does not depend on limits.jobs. False: interrupted.
 // Errors: ProcessError.
 bool plant(const MutantLibrary& library, const Recording& recording, const std::vector<const Mutant*>& mutants,

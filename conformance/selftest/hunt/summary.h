@@ -1,5 +1,5 @@
 #pragma once
-// What came of the mutants, as text and as an outcome.
+// The outcomes of the mutants: as text, and as one outcome of the run.
 
 #include <string>
 #include <vector>
