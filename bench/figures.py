@@ -4,9 +4,12 @@ import json
 import statistics
 import subprocess
 
+# Of a product in two regimes, and of the library's kernels alone.
+REGIME_FIELDS = tuple(f"{whose}{regime}_{unit}" for regime in ("short", "sustained") for whose in ("", "library_")
+                      for unit in ("us", "MHz", "W", "pJ")) + ("short_of_library", "sustained_of_library")
 FIELDS = ("bytes", "median_us", "of_copy", "of_bound", "flops", "library_us", "of_library", "set_up_us", "alone_us", "eager_us",
           "eager_alone_us", "host_us", "quantize_us", "products_us", "vendor_us", "vendor_quantize_us", "vendor_products_us",
-          "vendor_of_copy", "of_vendor")
+          "vendor_of_copy", "of_vendor") + REGIME_FIELDS
 
 
 class BadFile(Exception):

@@ -17,13 +17,17 @@ Labels (bench/device/device_bench.h):
                                                         option rows_of_16: the rows of every group are a multiple of 16
   node=offsets [input=int64] [n=256]                                                                   a node of a graph
   gemm=block layout=TN output=f32 route=direct splits=even groups=4 rows=32768 N=4096 K=7168           grouped GEMM
+  regimes=block layout=TN output=bf16 route=direct splits=even groups=8 rows=32768 N=4096 K=7168        the same, short and sustained
   step=block [options=bias] splits=even groups=8 rows=32768 N=4096 K=7168 vendor=alike+each+ragged     training step
   beside=1x128 direction=both input=bf16 groups=8 rows=32768 columns=7168 vendor=ragged                quantization beside the vendor's
 vendor= tells how the vendor's quantization was called (ragged, alike, each or whole; of a step for each tensor in turn), or
 absent (no library was named), failed (the benchmark wrote why) or none (this case has no counterpart).
 Counters: bytes (that a launch must move), median_us, of_copy (its share of the rate of the copy in the same run) and, where
 memory is not the only bound, of_bound (the bound's time over the measured). Of a grouped GEMM: flops, median_us, library_us
-(of the library's kernels alone), of_library (library_us over median_us, pair by pair) and set_up_us (of the set-up kernel). Of a
+(of the library's kernels alone), of_library (library_us over median_us, pair by pair) and set_up_us (of the set-up kernel). In two regimes: flops, and of short
+and of sustained runs the time of a call, the clock of the multiprocessors, the power and the energy of an operation (short_us,
+short_MHz, short_W, short_pJ, sustained_us, ...), the same of the library's kernels alone (library_short_us, ...), and
+short_of_library and sustained_of_library (turn by turn). Of a
 training step: flops, median_us (replayed, in a row of steps), alone_us (a replay by itself), eager_us, eager_alone_us, products_us
 and, where it quantizes, quantize_us; vendor_us, vendor_quantize_us, vendor_products_us and of_vendor (vendor_us over median_us,
 round by round) where the vendor was measured. Beside the vendor's: bytes, median_us, of_copy and vendor_us, vendor_of_copy, of_vendor.
@@ -34,10 +38,11 @@ Exit code: 0; 2 for wrong usage, or where something could not be read.
 import argparse
 import sys
 
-from figures import BadFile, NANOSECONDS, latest, merge, read, readable, words
+from figures import BadFile, NANOSECONDS, REGIME_FIELDS, latest, merge, read, readable, words
 
 REQUIRED = {  # counters that every figure of a kind has; by the first word of its label
     "gemm": ("flops", "median_us", "library_us", "of_library", "set_up_us"),
+    "regimes": ("flops",) + REGIME_FIELDS,
     "step": ("flops", "median_us", "alone_us", "eager_us", "eager_alone_us", "products_us"),
 }
 REQUIRED_OF_BYTES = ("bytes", "median_us", "of_copy")
@@ -152,6 +157,22 @@ def gemm_rows(products):
     return rows
 
 
+def regime_rows(products):
+    """Two rows a product: the production path, and the library's kernels alone."""
+    rows = []
+    for (kind, output, route, layout, splits, *shape), figure in products.items():
+        for whose, name in (("", kind + ("" if route == "direct" else f" ({route})")), ("library_", "(the library alone)")):
+            cells = [name] + ([output, layout, *(str(size) for size in shape)] if not whose else [""] * (2 + len(shape)))
+            cells.insert(1, splits if not whose else "")
+            for regime in ("short", "sustained"):
+                us = figure[f"{whose}{regime}_us"]
+                cells += [f"{us:.1f}", f"{figure['flops'] / us * 1e-6:.0f}", f"{figure[f'{whose}{regime}_MHz']:.0f}",
+                          f"{figure[f'{whose}{regime}_W']:.0f}", f"{figure[f'{whose}{regime}_pJ']:.3f}",
+                          "" if whose else f"{figure[f'{regime}_of_library']:.3f}"]
+            rows.append(cells)
+    return rows
+
+
 def vendor_cells(figure, vendor, formats):
     """Cells of (counter, digits); in the first one the reason why there is nothing."""
     if vendor in NO_VENDOR:
@@ -209,7 +230,7 @@ def plain_table(figures):
 
 def tables(figures):
     """Markdown of all labelled figures."""
-    shapes, nodes, yardsticks, products, steps, pairs = {}, {}, [], {}, {}, {}
+    shapes, nodes, yardsticks, products, regimes, steps, pairs = {}, {}, [], {}, {}, {}, {}
     for figure in latest(figures):
         label = words(figure["label"])
         if "peer" in label:
@@ -217,10 +238,14 @@ def tables(figures):
         for field in REQUIRED.get(next(iter(label)), REQUIRED_OF_BYTES):
             if field not in figure:
                 raise BadFile(f"{figure['name']}: no counter {field}")
-        if "gemm" in label:
+        if "gemm" in label or "regimes" in label:
             try:
-                key = label["gemm"], label["output"], label["route"], label["layout"], *(int(label[k]) for k in ("groups", "rows", "N", "K"))
-                products.setdefault(key, {})[label["splits"]] = figure
+                kind = label["gemm" if "gemm" in label else "regimes"]
+                key = kind, label["output"], label["route"], label["layout"], *(int(label[k]) for k in ("groups", "rows", "N", "K"))
+                if "gemm" in label:
+                    products.setdefault(key, {})[label["splits"]] = figure
+                else:
+                    regimes[key[:4] + (label["splits"],) + key[4:]] = figure
             except (KeyError, ValueError) as error:
                 raise BadFile(f"{figure['name']}: label {figure['label']!r} lacks {error}") from error
             continue
@@ -275,6 +300,13 @@ def tables(figures):
                      "Expanded: scales are written out first, to go around a fault; faulty: the library as it is there; copied: groups of any rows "
                      "are copied first. These have no goal. A * is short of it.\n\n"
                      + markdown(header, gemm_rows(products), 3))
+    if regimes:
+        header = ["grouped GEMM", "splits", "output", "layout", "groups", "rows", "N", "K"]
+        header += [title for regime in ("short", "sustained") for title in (f"{regime} us", "TFLOP/s", "MHz", "W", "pJ", "of library")]
+        parts.append("Grouped GEMM on a rested card (short: 50 ms after a rest of 0.25 s) and on a hot one (sustained: the second half of 4 s), "
+                     "production and the library's kernels alone in turn. pJ: energy of an operation, a multiplication and an addition being two. "
+                     "Of library: time of the library's kernels alone over that of the whole, turn by turn.\n\n"
+                     + markdown(header, regime_rows(regimes), 4))
     if steps:
         header = ["training step", "groups", "rows", "N", "K", "eager us", "replayed us", "eager alone", "replayed alone", "TFLOP/s",
                   "quantize", "products", "vendor quantize", "vendor products", "vendor us", "of vendor"]

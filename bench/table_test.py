@@ -26,6 +26,14 @@ def product(us, library_us, of_library, kind="bf16", route="direct", splits="eve
             "library_us": library_us, "of_library": of_library, "set_up_us": 1.5}
 
 
+def regimes(ragged=False):
+    label = f"regimes=block layout=TN output=bf16 route=direct splits={'ragged' if ragged else 'even'} groups=4 rows=1000 N=100 K=10"
+    values = {"short_us": 160.0, "short_MHz": 1755, "short_W": 600.25, "short_pJ": 0.4802, "sustained_us": 200.0, "sustained_MHz": 1410.4,
+              "sustained_W": 699.5, "sustained_pJ": 0.7}
+    return {"name": f"{label}/iterations:1/manual_time", "run_type": "iteration", "label": label, "flops": 2e11, **values,
+            **{f"library_{key}": 0.98 * value for key, value in values.items()}, "short_of_library": 0.9901, "sustained_of_library": 1.0004}
+
+
 def step(replayed_us, eager_us, options="", splits="even", vendor="none", **more):
     label = f"step=block {options}splits={splits} groups=8 rows=1000 N=100 K=10 vendor={vendor}"
     return {"name": f"{label}/iterations:11/manual_time", "run_type": "iteration", "label": label, "flops": 6e11, "median_us": replayed_us,
@@ -55,6 +63,8 @@ RUNS = [
     product(210.0, 200.0, 0.9523, splits="ragged"),
     product(400.0, 380.0, 0.95, "block", "expanded", output="f32"),
     product(381.0, 380.0, 0.9801, "block", "faulty", output="f32"),
+    regimes(),
+    regimes(ragged=True),
     step(600.0, 600.5, quantize_us=90.0, vendor="ragged+alike+each", **VENDOR_STEP),
     step(600.0, 599.0, "options=bias ", quantize_us=90.0),
     step(610.0, 612.0, splits="ragged", vendor="absent"),
@@ -94,6 +104,17 @@ are copied first. These have no goal. A * is short of it.
 | bf16             | bf16   | TN     |      4 | 1000 | 100 | 10 | 200.0 |    1000 |      1.50 |                   0.995 |     210.0 |     952 |      1.50 |    0.952 * |
 | block (expanded) | f32    | TN     |      4 | 1000 | 100 | 10 | 400.0 |     500 |      1.50 | 0.950 (0.950 of faulty) |           |         |           |            |
 | block (faulty)   | f32    | TN     |      4 | 1000 | 100 | 10 | 381.0 |     525 |      1.50 |                   0.980 |           |         |           |            |
+
+Grouped GEMM on a rested card (short: 50 ms after a rest of 0.25 s) and on a hot one (sustained: the second half of 4 s), \
+production and the library's kernels alone in turn. pJ: energy of an operation, a multiplication and an addition being two. \
+Of library: time of the library's kernels alone over that of the whole, turn by turn.
+
+| grouped GEMM        | splits | output | layout | groups | rows |   N |  K | short us | TFLOP/s |  MHz |   W |    pJ | of library | sustained us | TFLOP/s |  MHz |   W |    pJ | of library |
+|---------------------|--------|--------|--------|-------:|-----:|----:|---:|---------:|--------:|-----:|----:|------:|-----------:|-------------:|--------:|-----:|----:|------:|-----------:|
+| block               | even   | bf16   | TN     |      4 | 1000 | 100 | 10 |    160.0 |    1250 | 1755 | 600 | 0.480 |      0.990 |        200.0 |    1000 | 1410 | 700 | 0.700 |      1.000 |
+| (the library alone) |        |        |        |        |      |     |    |    156.8 |    1276 | 1720 | 588 | 0.471 |            |        196.0 |    1020 | 1382 | 686 | 0.686 |            |
+| block               | ragged | bf16   | TN     |      4 | 1000 | 100 | 10 |    160.0 |    1250 | 1755 | 600 | 0.480 |      0.990 |        200.0 |    1000 | 1410 | 700 | 0.700 |      1.000 |
+| (the library alone) |        |        |        |        |      |     |    |    156.8 |    1276 | 1720 | 588 | 0.471 |            |        196.0 |    1020 | 1382 | 686 | 0.686 |            |
 
 Training steps: forward, dgrad and wgrad with all quantization, us of a step in a row of steps, and of one alone. \
 Quantize, products: a replay of these alone. Vendor: TransformerEngine's quantization and cuBLASLt's kernels alone, replayed, \

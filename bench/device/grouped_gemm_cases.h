@@ -47,11 +47,11 @@ struct Case {
     const bool tiles = kind.kind == GemmKind::fp8_block && !weight_gradient();
     return tiles && kind.d_type == Format::f32 ? "expanded" : "direct";
   }
-  std::string label() const {
-    return std::string("gemm=") + kind.name + " layout=" + std::string(name_of(layout)) +
-           " output=" + std::string(name_of(kind.d_type)) + " route=" + route() + " splits=" + (ragged ? "ragged" : "even") +
-           " groups=" + std::to_string(shape.groups) + " rows=" + std::to_string(shape.rows) + " N=" + std::to_string(shape.N) +
-           " K=" + std::to_string(shape.K);
+  // For bench/table.py. `table`: the word that says which table the figure is of.
+  std::string label(const std::string& table = "gemm") const {
+    return table + "=" + kind.name + " layout=" + std::string(name_of(layout)) + " output=" + std::string(name_of(kind.d_type)) +
+           " route=" + route() + " splits=" + (ragged ? "ragged" : "even") + " groups=" + std::to_string(shape.groups) +
+           " rows=" + std::to_string(shape.rows) + " N=" + std::to_string(shape.N) + " K=" + std::to_string(shape.K);
   }
   std::string name() const {
     return std::string(kind.name) + " " + std::string(name_of(layout)) + " " + std::string(name_of(kind.d_type)) + " " + route() +
@@ -62,6 +62,17 @@ struct Case {
     if (ragged) return zipf_splits(shape.groups, shape.rows, rows_multiple());
     return std::vector<std::int64_t>(static_cast<std::size_t>(shape.groups), shape.rows / shape.groups);
   }
+};
+
+// Those that are measured in two regimes: where the card is bound by power, and where it is not.
+inline constexpr Case kRegimeCases[] = {
+    {kBlock, GemmLayout::TN, kShapes[2]},    {kBlock, GemmLayout::TN, kShapes[2], true},
+    {kBlock, GemmLayout::TN, kShapes[0]},    {kBlock, GemmLayout::TN, kShapes[5]},
+    {kBlock, GemmLayout::TN, kShapes[4]},    {kBlockF32, GemmLayout::TN, kShapes[2]},
+    {kBlock, GemmLayout::NN, kShapes[0]},    {kBlock, GemmLayout::NT, kShapes[0]},
+    {kBlockF32, GemmLayout::NT, kShapes[0]}, {kBlock, GemmLayout::NT, kShapes[0], true},
+    {kFast, GemmLayout::TN, kShapes[2]},     {kSplit, GemmLayout::TN, kShapes[2]},
+    {kBf16, GemmLayout::TN, kShapes[2]},
 };
 
 }  // namespace assay::bench
