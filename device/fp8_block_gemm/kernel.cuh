@@ -63,7 +63,7 @@ template <class C, bool kOfB>
 __device__ void load(const Problem& problem, Shared<C>& shared, unsigned rank) {
   constexpr int kRows = kOfB ? C::kColumns : kTileRows, kPart = kOfB ? kRows / C::kCluster : kRows;
   const std::uint32_t part = kOfB ? rank * kPart : 0;  // the rows of B that this block loads
-  const std::uint32_t blocks = blocks_of(problem.depth), stages = stages_of<C>(blocks);
+  const std::uint32_t blocks = blocks_of_depth(problem), stages = stages_of<C>(blocks);
   std::uint32_t parity = 1;  // nothing has filled the stages of the first round
   WalkOf<C> walk(problem, shared.groups, rank);
   for (Tile tile; walk.next(tile);) {
@@ -95,7 +95,7 @@ __device__ void load(const Problem& problem, Shared<C>& shared, unsigned rank) {
 // One warp.
 template <class C>
 __device__ void copy_scales(const Problem& problem, Shared<C>& shared, unsigned rank) {
-  const std::uint32_t blocks = blocks_of(problem.depth), stages = stages_of<C>(blocks);
+  const std::uint32_t blocks = blocks_of_depth(problem), stages = stages_of<C>(blocks);
   std::uint32_t parity = 1;
   WalkOf<C> walk(problem, shared.groups, rank);
   for (Tile tile; walk.next(tile);) {
@@ -194,7 +194,7 @@ __device__ void pass(Shared<C>& shared, std::uint32_t stages, std::uint32_t& par
 template <class C>
 __device__ void multiply_tiles(const Problem& problem, Shared<C>& shared, unsigned rank) {
   const std::uint32_t warpgroup = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-  const std::uint32_t first = 64 * warpgroup + 16 * warp, blocks = blocks_of(problem.depth);
+  const std::uint32_t first = 64 * warpgroup + 16 * warp, blocks = blocks_of_depth(problem);
   std::uint32_t parity = 0;
   WalkOf<C> walk(problem, shared.groups, rank);
   for (Tile tile; walk.next(tile);) {

@@ -9,11 +9,14 @@
 
 #include "device/fp8_block_gemm/ptx.cuh"
 #include "device/fp8_block_gemm/tiles.cuh"
+#include "device/layout/group_table.cuh"
 
 namespace assay::device::fp8_block {
 
-__device__ inline std::uint32_t by_4(std::uint32_t count) { return (count + 3) & ~3u; }
-__device__ inline std::uint32_t blocks_of(std::int64_t extent) { return (static_cast<std::uint32_t>(extent) + 127) / 128; }
+using By4 = RoundedUp<4>;
+__device__ inline std::uint32_t blocks_of_depth(const Problem& problem) {
+  return Blocks<kBlockK>::of(static_cast<std::uint32_t>(problem.depth));
+}
 
 // The scales of one block of the contraction, in shared memory: of the tile's rows; by vectors of its columns, by squares of the two
 // blocks of 128 columns that it can touch.
@@ -33,21 +36,21 @@ class ScaleCopies {
 
   template <int kCluster>
   __device__ ScaleCopies(const Problem& problem, const Groups<kCluster>& groups, const Tile& tile) {
-    const std::uint32_t lane = threadIdx.x % 32, n = static_cast<std::uint32_t>(problem.n), blocks = blocks_of(problem.depth);
+    const std::uint32_t lane = threadIdx.x % 32, n = static_cast<std::uint32_t>(problem.n), blocks = blocks_of_depth(problem);
     const float* const a = problem.a_scales + std::int64_t{blocks} * groups.before(1, tile.group);
-    a_pitch_ = by_4(tile.m);
+    a_pitch_ = By4::of(tile.m);
 #pragma unroll
     for (int i = 0; i < kRowsOfLane; ++i) a_[i] = a + min(tile.row + lane + 32 * i, tile.m - 1);
     if constexpr (kVectors) {
-      b_pitch_ = by_4(n);
+      b_pitch_ = By4::of(n);
       const float* const b = problem.b_scales + std::int64_t{tile.group} * blocks * b_pitch_;
 #pragma unroll
       for (int i = 0; i < kColumnsOfLane; ++i) b_[i] = b + min(tile.column + lane + 32 * i, n - 1);
     } else {
       b_pitch_ = 1;
-      const float* const b = problem.b_scales + std::int64_t{tile.group} * blocks_of(n) * by_4(blocks);
+      const float* const b = problem.b_scales + std::int64_t{tile.group} * Blocks<128>::of(n) * By4::of(blocks);
       const std::uint32_t column = lane == 0 ? tile.column : min(tile.column + kColumns, n) - 1;
-      b_[0] = b + std::int64_t{column / 128} * by_4(blocks);
+      b_[0] = b + std::int64_t{column / 128} * By4::of(blocks);
     }
   }
 

@@ -10,11 +10,7 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define ASSAY_HD __host__ __device__
-#else
-#define ASSAY_HD
-#endif
+#include "device/support/host_device.h"
 
 namespace assay::device::fp8_block {
 

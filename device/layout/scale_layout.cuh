@@ -9,13 +9,8 @@
 #include <cstdint>
 
 #include "device/layout/group_table.cuh"
+#include "device/support/host_device.h"
 #include "reference/layout/scale_shape.h"
-
-#if defined(__CUDACC__)
-#define ASSAY_HD __host__ __device__
-#else
-#define ASSAY_HD
-#endif
 
 namespace assay::device {
 
