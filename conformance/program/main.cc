@@ -64,7 +64,7 @@ constexpr Verb kVerbs[] = {
     {"trace", "Show how one element of an output comes about, step by step", add_trace},
     {"emit", "Write one case as a self-contained C file, for simulators and RTL", add_emit},
     {"matrix", "Make one page from the result files of several runs", add_matrix},
-    {"merge", "Join the result files of shards, and name what is missing", add_merge},
+    {"merge", "Join the files of shards or the journals of workers, and name what is missing", add_merge},
     {"selftest", "Plant faults in the reference and say which of them the suite finds", add_selftest},
     {"doctor", "Say what this build and this machine can do", add_doctor},
 };

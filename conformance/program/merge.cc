@@ -1,14 +1,17 @@
-// assay merge RESULTS... -o FILE: the result files of shards, or the journal of workers, as those of one run.
+// assay merge RESULTS... -o FILE: the result files of shards, or the journal of workers, as those of one run. The same of predictions.
 
 #include "conformance/report/merge.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
+#include "conformance/program/merged_selection.h"
 #include "conformance/program/run_items.h"
 #include "conformance/program/run_source.h"
 #include "conformance/program/verbs.h"
+#include "conformance/report/merge_predictions.h"
 #include "conformance/report/report_counts.h"
 #include "conformance/report/version.h"
 #include "conformance/report/waivers.h"
@@ -27,57 +30,12 @@ struct MergeOptions {
   int show = 10;
 };
 
-// The selection of the merged run, made again by this program.
-struct SelectedAgain {
-  RunOptions options;
-  RunSelection selection;
-  std::string why_not;  // it cannot be made again; empty: it was
-};
-
-SelectedAgain select_again(const nlohmann::json& header) {
-  SelectedAgain made;
-  const std::string version = header.value("assay", ""), commit = header.value("commit", "");
-  if (version != kVersion || commit != build_commit()) {
-    made.why_not = fmt::format("this program is {} {}, the files are of {} {}", kVersion, build_commit(), version, commit);
-    return made;
-  }
-  try {
-    made.options = options_of(header);
-    const std::string architecture = header.at("backend").at("architecture");
-    made.selection = select_for_run(cases_of(made.options, architecture), made.options.of_catalogue() || made.options.fixtures,
-                                    made.options.words, {});
-    if (whole_digest_of(made.selection) != header.at("selection").at("sha256").get<std::string>())
-      made.why_not = "the case files or fixtures here are others than those of the run";
-  } catch (const std::exception& error) {
-    made.why_not = error.what();
-  }
-  return made;
-}
-
 TestedBackend tested_of(const nlohmann::json& header) {
   const nlohmann::json& backend = header.at("backend");
   TestedBackend tested{backend.at("name"), backend.at("device"), backend.at("architecture"), backend.at("software"),
                        backend.at("library").at("path")};
   tested.built_in = backend.at("built_in");
   return tested;
-}
-
-// Shards of which no file is there: "3/8". Only where all files are shards of one number of them.
-std::vector<std::string> missing_shards(const MergedRun& merged) {
-  std::set<std::string> there;
-  std::set<long long> totals;
-  for (const MergedFile& each : merged.files) {
-    there.insert(each.shard);
-    if (each.shard == "journal") return {};
-    totals.insert(std::stoll(each.shard.substr(each.shard.find('/') + 1)));
-  }
-  std::vector<std::string> missing;
-  if (totals.size() != 1) return missing;
-  for (long long i = 0; i < *totals.begin(); ++i) {
-    const std::string shard = fmt::format("{}/{}", i, *totals.begin());
-    if (there.count(shard) == 0) missing.push_back(shard);
-  }
-  return missing;
 }
 
 // Titles of selected cases without a verdict.
@@ -91,34 +49,10 @@ std::vector<std::string> missing_cases(const MergedRun& merged, const SelectedAg
   return missing;
 }
 
-void say_some(const char* what, const std::vector<std::string>& all, int most) {
-  for (std::size_t i = 0; i < std::min(all.size(), static_cast<std::size_t>(most)); ++i) say("{}: {}\n", what, all[i]);
-  if (all.size() > static_cast<std::size_t>(most))
-    say("{}: and {} more (--show sets how many are printed)\n", what, all.size() - static_cast<std::size_t>(most));
-}
-
-std::string joined(const std::vector<std::string>& words, std::size_t most) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(words.size(), most); ++i) text += (i == 0 ? "" : ", ") + words[i];
-  return words.size() > most ? fmt::format("{} and {} more", text, words.size() - most) : text;
-}
-
 // Names what has no verdict.
 void note_missing(const MergedRun& merged, const SelectedAgain& again, int show, Report& report) {
-  constexpr std::size_t kMaxNamed = 16;
-  const std::vector<std::string> shards = missing_shards(merged);
-  if (!shards.empty())
-    report.note_unfinished(fmt::format("{} of the run {} missing: {}",
-                                       shards.size() == 1 ? "a shard" : fmt::format("{} shards", shards.size()),
-                                       shards.size() == 1 ? "is" : "are", joined(shards, kMaxNamed)));
-  for (const MergedFile& each : merged.files) {
-    if (each.ended) continue;
-    if (each.shard == "journal") {
-      say("{}: the blocks of this journal are not all done (run --journal goes on)\n", each.path);
-    } else {
-      say("{} (shard {}) has no summary: its run did not end (--resume goes on)\n", each.path, each.shard);
-    }
-  }
+  if (const std::string shards = missing_shards(merged.files); !shards.empty()) report.note_unfinished(shards);
+  say_not_ended(merged.files, "run");
   if (again.why_not.empty()) {
     const std::vector<std::string> cases = missing_cases(merged, again);
     say_some("missing", cases, show);
@@ -165,7 +99,24 @@ Claims claims_for(const MergeOptions& options, const SelectedAgain& again, const
   return claims;
 }
 
+// Whether all files hold predictions. Errors: golden::FixtureError where some do and some do not.
+bool are_predictions(const MergeOptions& options) {
+  const auto count = std::count_if(options.results.begin(), options.results.end(), holds_predictions);
+  if (count == 0) return false;
+  for (const std::string& each : options.results) {
+    if (!holds_predictions(each))
+      throw golden::FixtureError(each, "", "holds no predictions, and other files do: expected files of one kind");
+  }
+  for (const auto& [option, is_given] :
+       {std::pair{"--json", !options.json.empty()}, std::pair{"--require", !options.require.empty()},
+        std::pair{"--baseline", !options.baseline.empty()}, std::pair{"--waivers", !options.waivers.empty()}}) {
+    if (is_given) throw cli::ValidationError(option, "is of verdicts: these are files of predictions");
+  }
+  return true;
+}
+
 ExitCode merge(const MergeOptions& options) {
+  if (are_predictions(options)) return merge_prediction_files(options.results, options.output, options.show);
   for (const std::string& path : {options.output, options.json}) {
     if (!path.empty()) check_output(path);
   }
@@ -193,9 +144,7 @@ ExitCode merge(const MergeOptions& options) {
   report.took(merged.seconds);
   if (!options.waivers.empty()) report.use_waivers({std::move(waivers), tested_of(merged.header), today()});
   say_some("twice", merged.twice, options.show);
-  if (merged.same_files > 0)
-    say("{} file{} the bytes of another one, and count{} once\n", merged.same_files, merged.same_files == 1 ? " has" : "s have",
-        merged.same_files == 1 ? "s" : "");
+  say_same_files(merged.same_files);
   for (const CaseReport& each : merged.cases) report.add(each);
   if (!merged.header.at("selection").at("settings").get<std::string>().empty()) report.tell_settings();
   take_notes(merged, report);
@@ -213,9 +162,11 @@ ExitCode merge(const MergeOptions& options) {
 Action add_merge(cli::App& verb) {
   const auto options = std::make_shared<MergeOptions>();
   verb.add_option("RESULTS", options->results,
-                  "Files of --results or --json of the shards of one run, or folders of --journal, in any order")
+                  "Files of --results or --json of the shards of one run, or folders of --journal, in any order; or all of these "
+                  "of assay predict")
       ->required();
-  verb.add_option("-o,--output", options->output, "Write all verdicts to this file, as --results of one run would");
+  verb.add_option("-o,--output", options->output,
+                  "Write all verdicts to this file, as --results of one run would, or all predictions, as one predict would");
   verb.add_option("--json", options->json, "Write them to this file as --json of one run would");
   verb.add_option("--require", options->require,
                   "As of run: a level, words of case lines or a file of such lines; a required case that does not pass is a "
@@ -231,7 +182,8 @@ Action add_merge(cli::App& verb) {
       R"(The files must be of one run: the same program and commit, backend, library, device, options, selection and settings. Files of
 different runs, and files with different verdicts on one case, are refused (exit 3, nothing is written). A shard or a case
 without a verdict is named, and the exit code is 5; the file says so too. The digest is one of all verdicts: it does not depend on
-the number of shards, their order, times or machines, and equals that of one run without shards.)");
+the number of shards, their order, times or machines, and equals that of one run without shards.
+Files of predictions are joined alike, and FILE has the same bytes however the work was divided.)");
   return [options] {
     try {
       return merge(*options);

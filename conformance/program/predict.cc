@@ -1,30 +1,28 @@
-// assay predict [WORDS ...] --out FILE: expected outputs as digests, for assay run --predicted.
+// assay predict [WORDS ...] --out FILE | --journal FOLDER: expected outputs as digests, for assay run --predicted.
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-#include <mutex>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
-#include "conformance/program/predict_case.h"
+#include "conformance/program/predict_cases.h"
+#include "conformance/program/run_journal.h"
 #include "conformance/program/run_options.h"
 #include "conformance/program/run_selection.h"
 #include "conformance/program/run_source.h"
 #include "conformance/program/verbs.h"
 #include "conformance/report/output_file.h"
-#include "conformance/report/predictions_file.h"
+#include "conformance/suites/journal_worker.h"
 #include "conformance/suites/parallel_judging.h"
-#include "conformance/suites/progress.h"
+#include "conformance/suites/shards.h"
 #include "conformance/support/interrupt.h"
 #include "conformance/support/standard_error.h"
 #include "conformance/support/standard_output.h"
 #include "golden/io/fixture_error.h"
+#include "golden/io/sha256.h"
 #include "reference/arithmetic/tensor_core.h"
 #include "reference/gemm/plan.h"
-#include "reference/support/parallel.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -40,9 +38,6 @@ struct PredictOptions {
   bool resume = false;
   bool asks = false;  // --backend was given
 };
-
-// Plan and unit that earlier runs have recorded, by case line.
-using RecordedPlans = std::map<std::string, std::set<std::pair<std::string, std::string>>>;
 
 RecordedPlans recorded_plans(const std::vector<std::string>& paths) {
   RecordedPlans recorded;
@@ -72,7 +67,8 @@ void check_stated(const PredictOptions& options) {
     throw cli::ValidationError("--backend", "with --plan, --unit or --stated: the backend itself states what it follows");
 }
 
-json header_of(const PredictOptions& options, const RunSelection& selection, const ShardChoice& shard, Layer layer) {
+json header_of(const PredictOptions& options, const TestedBackend& asked, const RunSelection& selection, const ShardChoice& shard,
+               Layer layer, const std::string& architecture) {
   SelectionText text;
   text.profile = options.run.random > 0 ? "" : options.run.profile;
   text.case_files = options.run.case_files;
@@ -86,160 +82,133 @@ json header_of(const PredictOptions& options, const RunSelection& selection, con
   if (shard.total > 1) text.whole_sha256 = whole_digest_of(selection);
   std::string verb = options.run.verb();
   verb.replace(0, 3, "predict");  // of "run ..."
-  json header = run_header(verb, {}, options.run.backend, &text);
+  json header = run_header(verb, asked, options.run.backend, &text);
+  if (options.asks) header["library"] = header.at("backend").at("library").at("sha256");
   header.erase("backend");
   header.erase("format");
   header.update(predictor_of(layer));
   header["asked"] = options.asks ? options.run.backend.words() : "";
   if (options.asks && options.run.backend.name == "reference")
     header["asked"] = " --backend reference" + options.run.backend.words();
-  header["plans"] = options.plans;
-  header["units_stated"] = options.units;
+  header["plans"] = std::set<std::string>(options.plans.begin(), options.plans.end());
+  header["units_stated"] = std::set<std::string>(options.units.begin(), options.units.end());
+  std::set<std::string> stated;
+  for (const std::string& each : options.stated) stated.insert(golden::sha256_hex_of_file(each));
+  header["stated"] = stated;
+  if (options.run.random > 0) header["architecture"] = architecture;
   header["record"] = "header";
   return header;
 }
 
-// The file as it grows. Safe from any thread.
-class PredictionsWriter {
+// Cases that no backend could be asked about: another machine, or another time, may do better.
+ExitCode say_not_asked(const PredictionsWriter& writer, const char* remedy) {
+  warn("assay predict: {} case{} not asked about: {} ({})\n", writer.not_asked(), writer.not_asked() == 1 ? " was" : "s were",
+       writer.why_not_asked(), remedy);
+  return ExitCode::machine_failed;
+}
+
+// Into one file. A file that was begun is gone on with.
+ExitCode predict_to_file(const PredictOptions& options, const json& header, const std::vector<CaseLine>& cases,
+                         const Predictor& predictor) {
+  const RecordedPredictions known = options.resume ? begun_predictions(options.out, header) : RecordedPredictions();
+  std::unique_ptr<ResultsFile> file;  // none: it is whole
+  if (!known.has_summary) file = std::make_unique<ResultsFile>(options.out, options.resume);
+  if (!options.resume) file->append({header});
+  PredictionsWriter writer(std::move(file), known);
+  if (!known.has_summary) predictor.predict(cases, writer);
+  if (interrupted()) {
+    say("interrupted: {} has no summary (--resume goes on)\n", options.out);
+    return ExitCode::incomplete;
+  }
+  if (writer.not_asked() > 0) return say_not_asked(writer, "--resume goes on");
+  say_left_out(writer.left_out());
+  if (known.has_summary) {
+    say("{} was whole already\n", options.out);
+  } else {
+    writer.finish(cases.size());
+  }
+  say("predicted: {} of {} cases, {} calls, digest {}: {}\n", writer.predicted(), cases.size(), writer.digest().predictions(),
+      writer.digest().hex(), options.out);
+  return writer.predicted() == 0 && !cases.empty() ? ExitCode::nothing_selected : ExitCode::passed;
+}
+
+class JournalPrediction : public JournalWorker {
  public:
-  PredictionsWriter(const PredictOptions& options, const json& header) {
-    if (options.resume) {
-      const BegunPredictions begun = begun_predictions(options.out, header);
-      for (const json& each : begun.predictions) {
-        sum_.add(each);
-        if (each.at("case") != begun.last_case)
-          done_.insert(each.at("case").get<std::string>());  // of the last one calls may be missing
-        if (begun.has_summary) done_.insert(each.at("case").get<std::string>());
-      }
-      is_whole_ = begun.has_summary;
-    }
-    if (is_whole_) return;
-    file_ = std::make_unique<ResultsFile>(options.out, options.resume);
-    if (!options.resume) file_->append({header});
+  JournalPrediction(Journal& journal, const std::vector<CaseLine>& cases, const Predictor& predictor)
+      : JournalWorker(journal), cases_(cases), predictor_(predictor) {
+    if (journal.settings().blocks > 0) lines_ = shards_of(cases, journal.settings().blocks);  // as the first worker divided them
   }
-
-  bool is_whole() const { return is_whole_; }
-  bool has(const std::string& line) const { return done_.count(line) != 0; }
-
-  void add(const std::string& line, const PredictedCase& made) {
-    std::vector<json> entries;
-    for (const auto& [call, outputs] : made.calls) entries.push_back(to_json(line, call, outputs));
-    const std::lock_guard lock(mutex_);
-    if (entries.empty()) {
-      ++left_out_[made.why_not.empty() ? "no plan is known" : made.why_not];
-      return;
-    }
-    for (const json& each : entries) sum_.add(each);
-    done_.insert(line);
-    file_->append(entries);
-  }
-
-  // Appends the summary, and says what the file holds.
-  void finish(const std::string& path, std::size_t cases) {
-    std::int64_t left_out = 0;
-    for (const auto& [why, number] : left_out_) {
-      say("not predicted, {} case{}: {}\n", number, number == 1 ? "" : "s", why);
-      left_out += number;
-    }
-    if (is_whole_) {
-      say("{} was whole already\n", path);
-    } else {
-      file_->append({{{"record", "summary"},
-                      {"cases", cases},
-                      {"predicted", done_.size()},
-                      {"predictions", sum_.predictions()},
-                      {"left_out", left_out_},
-                      {"digest", sum_.hex()}}});
-    }
-    say("predicted: {} of {} cases, {} calls, digest {}: {}\n", done_.size(), cases, sum_.predictions(), sum_.hex(), path);
-  }
-  bool is_empty() const { return done_.empty(); }
+  ExitCode exit_code() const { return code_; }
 
  private:
-  std::unique_ptr<ResultsFile> file_;
-  bool is_whole_ = false;
-  PredictionsDigest sum_;
-  std::set<std::string> done_;
-  std::map<std::string, std::int64_t> left_out_;
-  std::mutex mutex_;
-};
-
-class Predictor {
- public:
-  Predictor(const PredictOptions& options, Layer layer, PredictionsWriter& writer)
-      : options_(options), layer_(layer), writer_(writer), recorded_(recorded_plans(options.stated)) {
-    for (const std::string& each : options.plans) given_.plans_and_units.emplace_back(each, "");
-    for (const std::string& each : options.units) given_.plans_and_units.emplace_back("", each);
-  }
-
-  void predict_all(const std::vector<CaseLine>& cases) {
-    std::vector<const CaseLine*> small, large;
-    for (const CaseLine& each : cases) {
-      if (!writer_.has(to_text(each))) (is_large(each) ? large : small).push_back(&each);
-    }
-    Progress progress("predict", static_cast<std::int64_t>(small.size() + large.size()), !options_.run.quiet);
-    for (const auto& [part, alone] : {std::pair{&small, false}, std::pair{&large, true}}) {
-      const auto line_of = [part = part](std::int64_t i) -> const CaseLine& { return *(*part)[static_cast<std::size_t>(i)]; };
-      const auto count = static_cast<std::int64_t>(part->size());
-      const auto take = [&](const CaseLine& line, const PredictedCase& made) {
-        if (!interrupted()) writer_.add(to_text(line), made);
-        progress.done(to_text(line), false);
-      };
-      if (options_.asks) {
-        judge_in_parallel(
-            options_.run.backend, count,
-            [&](std::int64_t i, Judged judged) {
-              take(line_of(i), asked(judged, line_of(i)));
-              return Verdict::passed;
-            },
-            [&](std::int64_t i, Judgement judgement) {
-              take(line_of(i), {{}, judgement.text});
-            },
-            alone);
-        continue;
+  void begin(const std::vector<std::string>& earlier) override {
+    known_ = {};
+    for (const std::string& path : earlier) {
+      try {
+        known_.merge(recorded_predictions(path));
+      } catch (const golden::FixtureError&) {  // its worker died before it wrote a line
       }
-      parallel_for(count, alone ? std::max<std::int64_t>(count, 1) : 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end && !interrupted(); ++i) take(line_of(i), computed(line_of(i)));
-      });
     }
   }
 
- private:
-  PredictedCase computed(const CaseLine& line) const {
-    StatedPlans plans = given_;
-    const auto found = recorded_.find(to_text(line));
-    if (found != recorded_.end())
-      plans.plans_and_units.insert(plans.plans_and_units.end(), found->second.begin(), found->second.end());
-    return predict_case(line, plans, layer_);
+  bool do_block(std::int64_t block, std::unique_ptr<ResultsFile> file) override {
+    std::vector<CaseLine> cases;
+    for (const std::size_t each : lines_[static_cast<std::size_t>(block)]) cases.push_back(cases_[each]);
+    PredictionsWriter writer(std::move(file), known_);
+    predictor_.predict(cases, writer);
+    if (writer.not_asked() > 0) code_ = say_not_asked(writer, "workers of other machines go on");
+    return writer.not_asked() == 0;
   }
 
-  PredictedCase asked(Judged judged, const CaseLine& line) const {
-    JudgeOptions options = options_.run.backend.judge_options();
-    try {
-      PredictedCase made = predict_case_for(judged.backend, line, options);
-      judged.settle();
-      return made;
-    } catch (const BackendError& error) {
-      return {{}, std::string("the backend fails as it is asked: ") + error.what()};
-    }
+  void lost(std::int64_t block, std::int64_t appends) override {
+    say("another worker took block {} over: {} cases of this one are not in the journal\n", block, appends);
   }
 
-  const PredictOptions& options_;
-  const Layer layer_;
-  PredictionsWriter& writer_;
-  const RecordedPlans recorded_;
-  StatedPlans given_;
+  const std::vector<CaseLine>& cases_;
+  const Predictor& predictor_;
+  std::vector<std::vector<std::size_t>> lines_;
+  RecordedPredictions known_;  // of the block
+  ExitCode code_ = ExitCode::passed;
 };
+
+ExitCode predict_with_journal(const PredictOptions& options, const json& header, const std::vector<CaseLine>& cases,
+                              const Predictor& predictor) {
+  const std::string& folder = options.run.journal;
+  Journal journal(folder, header, {blocks_of_cases(cases, options.run.blocks), static_cast<double>(options.run.lease_s)});
+  JournalPrediction worker(journal, cases, predictor);
+  const std::int64_t finished = worker.work();
+  say("{}\n", worker_text(journal, folder, finished, "predictions"));
+  for (const std::int64_t each : journal.given_up()) say("{}\n", given_up_text(each));
+  if (worker.exit_code() != ExitCode::passed) return worker.exit_code();
+  if (interrupted()) say("interrupted: other workers, or another call of this command, go on\n");
+  return interrupted() || !journal.given_up().empty() ? ExitCode::incomplete : ExitCode::passed;
+}
+
+// Where the predictions go. Errors: cli::ValidationError.
+void check_place(const PredictOptions& options, const ShardChoice& shard) {
+  const bool has_journal = !options.run.journal.empty();
+  if (!has_journal && options.out.empty())
+    throw cli::ValidationError("--out", "is absent: expected --out FILE or --journal FOLDER");
+  if (!has_journal && !options.resume) check_output(options.out);
+  if (!has_journal) return;
+  if (!options.out.empty() || options.resume) {
+    throw cli::ValidationError(
+        "--journal", "with --out or --resume: the journal holds the predictions, and assay merge writes them to one file");
+  }
+  check_journal_shard(shard);
+}
 
 ExitCode predict(PredictOptions& options) {
   const ShardChoice shard = shard_of(options.run.shard);
   check_stated(options);
-  if (!options.resume) check_output(options.out);
+  check_place(options, shard);
   std::string architecture = options.architecture;
   std::unique_ptr<Backend> opened;
+  TestedBackend asked;
   if (options.asks) {
     opened = options.run.backend.open();
-    if (architecture.empty()) architecture = opened->device_info().architecture;
+    asked = tested_backend_of(*opened, options.run.backend);
+    if (architecture.empty()) architecture = asked.architecture;
   }
   const RunSelection selection = select_for_run(cases_of(options.run, architecture), false, options.run.words, shard);
   for (const std::string& word : selection.unmatched)
@@ -249,20 +218,20 @@ ExitCode predict(PredictOptions& options) {
   if (!selection.unmatched.empty() || !selection.selected) return ExitCode::nothing_selected;
 
   const Layer layer = options.asks ? options.run.backend.judge_options().layer : Layer::fast;
-  PredictionsWriter writer(options, header_of(options, selection, shard, layer));
+  const json header = header_of(options, asked, selection, shard, layer, architecture);
   if (opened != nullptr) keep_open(options.run.backend, std::move(opened));
-  if (!writer.is_whole()) Predictor(options, layer, writer).predict_all(selection.cases);
+  StatedPlans given;
+  for (const std::string& each : options.plans) given.plans_and_units.emplace_back(each, "");
+  for (const std::string& each : options.units) given.plans_and_units.emplace_back("", each);
+  const Predictor predictor(options.run.backend, options.asks, given, recorded_plans(options.stated), layer, !options.run.quiet);
+  const ExitCode code = options.run.journal.empty() ? predict_to_file(options, header, selection.cases, predictor)
+                                                    : predict_with_journal(options, header, selection.cases, predictor);
   if (options.asks) {
     Report faults(options.run.verb(), unopened(options.run.backend), 0);
     close_backends(faults);
     for (const CaseReport& each : faults.cases()) warn("assay predict: {}\n", each.judgement.text);
   }
-  if (interrupted()) {
-    say("interrupted: {} has no summary (--resume goes on)\n", options.out);
-    return ExitCode::incomplete;
-  }
-  writer.finish(options.out, selection.cases.size());
-  return writer.is_empty() && !selection.cases.empty() ? ExitCode::nothing_selected : ExitCode::passed;
+  return code;
 }
 
 }  // namespace
@@ -272,9 +241,10 @@ Action add_predict(cli::App& verb) {
   verb.add_option(
       "WORDS", options->run.words,
       "As of run: only cases whose name or line contains every word (globs allowed); a word that matches nothing is exit 4");
-  verb.add_option("--out", options->out, "Write the predictions to this file")->required();
+  verb.add_option("--out", options->out, "Write the predictions to this file");
   verb.add_flag("--resume", options->resume, "Go on with this file: what it predicts is not computed again");
   add_selection_options(verb, options->run);
+  add_journal_options(verb, options->run, "predictions");
   verb.add_option("--architecture", options->architecture,
                   "With --random: the device's, as sm90, by which run chooses types; by default that of --backend");
   verb.add_option("--plan", options->plans,
@@ -300,7 +270,8 @@ them. A product has other bits under another accumulation plan. Which plans are 
   none of these            the plan of the reference (assay list --plans), and for inputs that every order of sums gives one
                            result, that one
 A run computes what it does not find: under another plan, bounds; it says how many cases that were.
-The cases of fixtures hold what is expected of them, and are not predicted.)");
+The cases of fixtures hold what is expected of them, and are not predicted.
+Files of shards, and journals, are joined by assay merge: the file that it writes has the same bytes however the work was divided.)");
   return [options, named] {
     options->asks = named->count() != 0;
     try {

@@ -16,5 +16,6 @@ void run_with_journal(const RunOptions& options, const RunSelection& selection, 
 
 // The options that --journal excludes. Errors: cli::ValidationError.
 void check_journal_options(const RunOptions& options, const ShardChoice& shard);
+void check_journal_shard(const ShardChoice& shard);
 
 }  // namespace assay::conformance

@@ -39,23 +39,6 @@ void add_evidence_options(cli::App& verb, RunOptions& options) {
                   "Go on with a run that --results has recorded: cases with a verdict are not judged again");
 }
 
-void add_journal_options(cli::App& verb, RunOptions& options) {
-  cli::Option* journal = verb.add_option(
-      "--journal", options.journal,
-      "A folder that this and other workers share, on any machine: each leases blocks of cases and appends their verdicts, "
-      "until all are done; assay merge joins them (docs/scale/README.md)");
-  verb.add_option("--lease", options.lease_s,
-                  "With --journal: seconds without a sign of life after which the blocks of a worker of another machine are "
-                  "leased again; the first worker's counts")
-      ->capture_default_str()
-      ->check(cli::Range(1, 86400))
-      ->needs(journal);
-  verb.add_option("--blocks", options.blocks,
-                  "With --journal: into how many blocks generated cases are divided; the first worker's counts")
-      ->check(cli::Range(std::int64_t{1}, std::int64_t{100'000}))
-      ->needs(journal);
-}
-
 void add_prediction_options(cli::App& verb, RunOptions& options) {
   cli::Option* predicted =
       verb.add_option("--predicted", options.predicted,
@@ -93,6 +76,23 @@ void add_selection_options(cli::App& verb, RunOptions& options) {
       ->excludes(verb.get_option("--random"));
 }
 
+void add_journal_options(cli::App& verb, RunOptions& options, const std::string& what) {
+  cli::Option* journal = verb.add_option(
+      "--journal", options.journal,
+      "A folder that this and other workers share, on any machine: each leases blocks of cases and appends their " + what +
+          ", until all are done; assay merge joins them (docs/scale/README.md)");
+  verb.add_option("--lease", options.lease_s,
+                  "With --journal: seconds without a sign of life after which the blocks of a worker of another machine are "
+                  "leased again; the first worker's counts")
+      ->capture_default_str()
+      ->check(cli::Range(1, 86400))
+      ->needs(journal);
+  verb.add_option("--blocks", options.blocks,
+                  "With --journal: into how many blocks generated cases are divided; the first worker's counts")
+      ->check(cli::Range(std::int64_t{1}, std::int64_t{100'000}))
+      ->needs(journal);
+}
+
 const cli::Option* add_run_options(cli::App& verb, RunOptions& options) {
   verb.add_option("WORDS", options.words,
                   "Only cases whose name or line, and fixture cases whose path FILE.h5/CASE, contains every word (globs "
@@ -112,7 +112,7 @@ const cli::Option* add_run_options(cli::App& verb, RunOptions& options) {
       ->allow_extra_args(false);
   verb.add_flag("--fixtures", options.fixtures, "With --cases: the recorded cases too, which are else not run")
       ->needs(verb.get_option("--cases"));
-  add_journal_options(verb, options);
+  add_journal_options(verb, options, "verdicts");
   add_prediction_options(verb, options);
   add_evidence_options(verb, options);
   add_save_got(verb, options.save_got);

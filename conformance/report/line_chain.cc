@@ -35,8 +35,8 @@ FileCheck check_report(json report) {
 
 FileCheck check_lines(const std::string& path, std::string_view text) {
   std::string previous;
-  std::int64_t number = 0, verdicts = 0;
-  bool ended = false, chained_before = false;
+  std::int64_t number = 0, found = 0;
+  bool ended = false, chained_before = false, predicts = false;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     if (end == std::string_view::npos) return {FileCheck::State::incomplete, fmt::format("line {}: was cut off", number + 1)};
@@ -55,7 +55,8 @@ FileCheck check_lines(const std::string& path, std::string_view text) {
     }
     const json entry = json::parse(parts->body, nullptr, false);
     const std::string record = entry.is_object() ? entry.value("record", "") : "";
-    verdicts += record == "case";
+    predicts = predicts || (record == "header" && entry.contains("predictions"));
+    found += record == (predicts ? "prediction" : "case");
     ended = record == "summary";
     previous = parts->chain;
     chained_before = true;
@@ -64,7 +65,8 @@ FileCheck check_lines(const std::string& path, std::string_view text) {
     return {FileCheck::State::incomplete,
             fmt::format("line {}: is the last, and no summary: the run did not end, or lines after it were removed", number)};
   }
-  return {FileCheck::State::sound, fmt::format("sound: {} verdicts, digest {}", verdicts, previous)};
+  return {FileCheck::State::sound,
+          fmt::format("sound: {} {}, digest {}", found, predicts ? "predictions" : "verdicts", previous)};
 }
 
 }  // namespace

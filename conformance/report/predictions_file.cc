@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -20,11 +21,23 @@
 #include "golden/io/text_file.h"
 
 namespace assay::conformance {
+
+// A prediction in a file.
+struct PredictionRecord {
+  std::size_t number;  // of its line
+  std::string line;    // of its case
+  PredictedCall call;
+  PredictedOutputs outputs;
+  std::size_t of;  // predictions of the case
+  nlohmann::json entry;
+};
+
 namespace {
 
 using nlohmann::json;
 
 constexpr std::int64_t kLargestPredictions = std::int64_t{4} << 30;
+constexpr const char* kCutOff = "was cut off";
 
 json digests_of_rows(const worker::RowTable& kind) {
   json digests = json::array();
@@ -54,9 +67,8 @@ PredictedOutputs outputs_from(const json& entry) {
   return outputs;
 }
 
-PredictedCall call_from(const json& entry) {
-  return {entry.at("step"), entry.value("order_free", false), entry.value("plan", ""), entry.at("zero_sign"),
-          entry.value("linked", "")};
+bool is_same(const PredictedOutputs& one, const PredictedOutputs& other) {
+  return one.digests == other.digests && one.elements == other.elements;
 }
 
 std::string call_text(const PredictedCall& call) {
@@ -66,16 +78,50 @@ std::string call_text(const PredictedCall& call) {
   return text;
 }
 
-// Calls `take(number, record)` for each whole line whose digest is right. Returns why the rest of the file cannot be used, "line 17: was
-// changed"; empty: all of it can.
-std::pair<std::string, std::string> each_record(const std::string& path, const std::string& text,
-                                                const std::function<void(std::size_t, json)>& take) {
+// Takes the records of a file. Each function may throw std::runtime_error: the record is at fault.
+struct RecordReader {
+  std::function<void(json)> header;
+  std::function<void(PredictionRecord)> prediction;
+  std::function<void(const std::string& line, const std::string& why)> left_out;
+};
+
+// Why a file cannot be used from some place on, "line 17: was changed".
+struct FileFault {
+  std::string place, why;
+};
+
+void take_record(std::size_t number, json record, const RecordReader& reader) {
+  const std::string kind = record.at("record");
+  if ((number == 1) != (kind == "header" && record.contains("predictions")))
+    throw std::runtime_error("is not a header of a file of predictions");
+  if (kind == "header") {
+    reader.header(std::move(record));
+  } else if (kind == "left_out") {
+    reader.left_out(record.at("case"), record.at("why"));
+  } else if (kind == "prediction") {
+    PredictionRecord taken{number,
+                           record.at("case"),
+                           {record.at("step"), record.value("order_free", false), record.value("plan", ""),
+                            record.at("zero_sign"), record.value("linked", "")},
+                           outputs_from(record),
+                           record.value("of", std::size_t{1}),
+                           {}};
+    taken.entry = std::move(record);
+    reader.prediction(std::move(taken));
+  } else {
+    throw std::runtime_error("is a record of an unknown kind, '" + kind + "'");
+  }
+}
+
+// Reads each whole line whose digest is right. `ended`: the last one is the summary. Errors: golden::FixtureError for a record at fault.
+FileFault read_records(const std::string& path, const std::string& text, const RecordReader& reader, bool& ended) {
   std::string chain;
   std::size_t number = 0;
+  ended = false;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     const std::string place = fmt::format("line {}", ++number);
-    if (end == std::string::npos) return {place, "was cut off"};
+    if (end == std::string::npos) return {place, kCutOff};
     const std::string_view line = std::string_view(text).substr(at, end - at);
     at = end + 1;
     const std::optional<ChainedLine> parts = split_chained(line);
@@ -85,12 +131,14 @@ std::pair<std::string, std::string> each_record(const std::string& path, const s
     chain = parts->chain;
     json record = json::parse(parts->body, nullptr, false);
     if (!record.is_object()) return {place, "is not a record"};
+    if (ended) return {place, "follows the summary"};
     try {
-      take(number, std::move(record));
-    } catch (const golden::FixtureError&) {
-      throw;
-    } catch (const std::exception& error) {
+      ended = number > 1 && record.at("record") == "summary";
+      if (!ended) take_record(number, std::move(record), reader);
+    } catch (const json::exception& error) {
       throw golden::FixtureError(path, place, std::string("is not a record of a file of predictions: ") + error.what());
+    } catch (const std::runtime_error& error) {
+      throw golden::FixtureError(path, place, error.what());
     }
   }
   return {};
@@ -118,24 +166,31 @@ json predictor_of(Layer layer) {
           {"presets", digests_of_rows(worker::kPresetRows)}};
 }
 
-json to_json(const std::string& line, const PredictedCall& call, const PredictedOutputs& outputs) {
-  json entry{{"record", "prediction"},
-             {"case", line},
-             {"step", call.step},
-             {"zero_sign", call.zero_sign},
-             {"elements", outputs.elements}};
-  if (call.order_free) entry["order_free"] = true;
-  if (!call.plan.empty()) entry["plan"] = call.plan;
-  if (!call.linked.empty()) entry["linked"] = call.linked;
-  json& made = entry["outputs"] = json::object();
-  for (const auto& [name, digests] : outputs.digests) {
-    if (digests[0] == digests[1]) {
-      made[name] = digests[0];
-    } else {
-      made[name] = digests;
+std::vector<json> records_of(const std::string& line, const std::vector<std::pair<PredictedCall, PredictedOutputs>>& calls,
+                             const std::string& why_not) {
+  std::vector<json> records;
+  if (calls.empty()) records.push_back({{"record", "left_out"}, {"case", line}, {"why", why_not}});
+  for (const auto& [call, outputs] : calls) {
+    json entry{{"record", "prediction"},
+               {"case", line},
+               {"step", call.step},
+               {"zero_sign", call.zero_sign},
+               {"elements", outputs.elements}};
+    if (call.order_free) entry["order_free"] = true;
+    if (!call.plan.empty()) entry["plan"] = call.plan;
+    if (!call.linked.empty()) entry["linked"] = call.linked;
+    if (calls.size() > 1) entry["of"] = calls.size();
+    json& made = entry["outputs"] = json::object();
+    for (const auto& [name, digests] : outputs.digests) {
+      if (digests[0] == digests[1]) {
+        made[name] = digests[0];
+      } else {
+        made[name] = digests;
+      }
     }
+    records.push_back(std::move(entry));
   }
-  return entry;
+  return records;
 }
 
 void PredictionsDigest::add(const json& prediction) { lines_.insert(line_of(prediction) + "\n"); }
@@ -171,40 +226,33 @@ std::vector<std::pair<std::string, std::string>> Predictions::faults() const {
 }
 
 void Predictions::read(const std::string& path, Layer layer) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none))
+    throw golden::FixtureError(path, "", "is a folder: expected a file (assay merge FOLDER -o FILE joins those of a journal)");
   const std::string text = golden::read_text_file(path, kLargestPredictions);
-  bool ended = false;
-  const auto take = [&](std::size_t number, json record) {
-    const std::string kind = record.at("record");
-    const auto refuse = [&](const std::string& why) { throw golden::FixtureError(path, fmt::format("line {}", number), why); };
-    if (ended) refuse("follows the summary");
-    if ((number == 1) != (kind == "header" && record.contains("predictions"))) refuse("is not a header of a file of predictions");
-    if (kind == "header") {
-      const json here = predictor_of(layer);
-      const std::string difference = difference_of(record, here, {"predictions", "assay", "commit", "layer", "units", "presets"});
-      if (difference.starts_with("layer"))
-        refuse(fmt::format(
-            "was computed by the layer {} of the reference; this backend is judged by the layer {} (assay predict --backend "
-            "reference predicts for the reference itself)",
-            record.value("layer", ""), name_of(layer)));
-      if (!difference.empty()) refuse("is of another program than this one: " + difference);
-    } else if (kind == "summary") {
-      ended = true;
-    } else if (kind == "prediction") {
-      add(path, number, record);
-    } else {
-      refuse("is a record of an unknown kind, '" + kind + "'");
-    }
+  const auto check_program = [&](const json& header) {
+    const json here = predictor_of(layer);
+    const std::string difference = difference_of(header, here, {"predictions", "assay", "commit", "layer", "units", "presets"});
+    if (difference.starts_with("layer"))
+      throw std::runtime_error(
+          fmt::format("was computed by the layer {} of the reference; this backend is judged by the layer {} (assay predict "
+                      "--backend reference predicts for the reference itself)",
+                      header.value("layer", ""), name_of(layer)));
+    if (!difference.empty()) throw std::runtime_error("is of another program than this one: " + difference);
   };
-  const auto [place, fault] = each_record(path, text, take);
-  if (!fault.empty()) throw golden::FixtureError(path, place, fault);
+  bool ended = false;
+  const auto [place, why] = read_records(
+      path, text,
+      {check_program, [&](PredictionRecord record) { add(path, std::move(record)); }, [](const auto&, const auto&) {}}, ended);
+  if (!why.empty()) throw golden::FixtureError(path, place, why);
   if (text.empty()) throw golden::FixtureError(path, "", "is empty: expected a file of predictions");
   if (!ended)
     throw golden::FixtureError(path, "", "has no summary: it is cut off, or assay predict did not end (--resume goes on)");
   files_.emplace_back(path, golden::sha256_hex(std::as_bytes(std::span(text))));
 }
 
-void Predictions::add(const std::string& path, std::size_t number, const json& entry) {
-  const std::string line = entry.at("case");
+void Predictions::add(const std::string& path, PredictionRecord record) {
+  const std::string& line = record.line;
   std::shared_ptr<CasePredictions>& known = cases_[line];
   if (known == nullptr) {
     known = std::make_shared<CasePredictions>();
@@ -216,33 +264,55 @@ void Predictions::add(const std::string& path, std::size_t number, const json& e
                               fmt::format("{}: wrong prediction: {}: the reference gives other {}", wrong.place, line, what)};
     };
   }
-  PredictedOutputs outputs = outputs_from(entry);
-  outputs.place = fmt::format("{}: line {}", golden::one_line(path), number);
-  const PredictedCall call = call_from(entry);
-  const auto [found, is_new] = known->calls.emplace(call, outputs);
-  if (is_new || (found->second.digests == outputs.digests && found->second.elements == outputs.elements)) return;
-  throw golden::FixtureError(path, fmt::format("line {}", number),
-                             fmt::format("predicts other outputs than {}: {}{}", found->second.place, line, call_text(call)));
+  record.outputs.place = fmt::format("{}: line {}", golden::one_line(path), record.number);
+  const auto [found, is_new] = known->calls.emplace(record.call, record.outputs);
+  if (is_new || is_same(found->second, record.outputs)) return;
+  throw std::runtime_error(
+      fmt::format("predicts other outputs than {}: {}{}", found->second.place, line, call_text(record.call)));
 }
 
-BegunPredictions begun_predictions(const std::string& path, const json& header) {
-  BegunPredictions begun;
+RecordedPredictions recorded_predictions(const std::string& path) {
+  RecordedPredictions recorded;
   const std::string text = golden::read_text_file(path, kLargestPredictions);
-  const auto [place, fault] = each_record(path, text, [&](std::size_t number, json record) {
-    if (number == 1) {
-      const std::string difference = difference_of(
-          record, header, {"predictions", "assay", "commit", "layer", "units", "presets", "verb", "asked", "selection"});
-      if (!difference.empty()) throw golden::FixtureError(path, "", "is of another run: " + difference);
-    } else if (record.at("record") == "summary") {
-      begun.has_summary = true;
-    } else {
-      begun.last_case = record.at("case");
-      begun.predictions.push_back(std::move(record));
-    }
-  });
-  if (!fault.empty() && fault != "was cut off") throw golden::FixtureError(path, place, fault);
-  if (text.empty()) throw golden::FixtureError(path, "", "is empty: there is nothing to go on with");
+  std::map<std::string, std::size_t> of;
+  std::map<std::pair<std::string, PredictedCall>, PredictedOutputs> known;
+  const auto take = [&](PredictionRecord record) {
+    of[record.line] = record.of;
+    const auto [found, is_new] = known.emplace(std::pair(record.line, record.call), record.outputs);
+    if (!is_new && !is_same(found->second, record.outputs))
+      throw std::runtime_error(
+          fmt::format("predicts other outputs than a line before it: {}{}", record.line, call_text(record.call)));
+    recorded.predicted[record.line].emplace(std::move(record.call), std::move(record.entry));
+  };
+  const auto [place, why] =
+      read_records(path, text,
+                   {[&](json header) { recorded.header = std::move(header); }, take,
+                    [&](const std::string& line, const std::string& left_out) { recorded.left_out[line] = left_out; }},
+                   recorded.has_summary);
+  if (!why.empty() && why != kCutOff) throw golden::FixtureError(path, place, why);
+  if (recorded.header.is_null())
+    throw golden::FixtureError(path, "", text.empty() ? "is empty: expected a file of predictions" : "holds no whole line");
+  std::erase_if(recorded.predicted, [&](const auto& each) { return each.second.size() != of.at(each.first); });
+  for (const auto& [line, calls] : recorded.predicted) recorded.left_out.erase(line);
+  return recorded;
+}
+
+void RecordedPredictions::merge(RecordedPredictions other) {
+  predicted.merge(other.predicted);
+  left_out.merge(other.left_out);
+}
+
+RecordedPredictions begun_predictions(const std::string& path, const json& header) {
+  RecordedPredictions begun = recorded_predictions(path);
+  if (const std::string difference = header_difference(begun.header, header); !difference.empty())
+    throw golden::FixtureError(path, "", "is of another run: " + difference);
   return begun;
+}
+
+json summary_of(const PredictionsDigest& digest, std::size_t cases, std::size_t predicted,
+                const std::map<std::string, std::int64_t>& left_out) {
+  return {{"record", "summary"},  {"cases", cases},        {"predicted", predicted}, {"predictions", digest.predictions()},
+          {"left_out", left_out}, {"digest", digest.hex()}};
 }
 
 }  // namespace assay::conformance

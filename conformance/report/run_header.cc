@@ -99,8 +99,8 @@ std::string header_difference(const json& there, const json& here) {
   };
   for (const char* field : {"/assay",
                             "/commit",
-                            "/format",
                             "/verb",
+                            "/format",
                             "/backend/name",
                             "/backend/device",
                             "/backend/architecture",
@@ -122,7 +122,17 @@ std::string header_difference(const json& there, const json& here) {
                             "/selection/cases",
                             "/selection/fixtures",
                             "/selection/sha256",
-                            "/waivers/sha256"}) {
+                            "/waivers/sha256",
+                            "/predictions",  // the rest is of files of predictions
+                            "/layer",
+                            "/units",
+                            "/presets",
+                            "/asked",
+                            "/library",
+                            "/plans",
+                            "/units_stated",
+                            "/stated",
+                            "/architecture"}) {
     const json::json_pointer place(field);
     const std::string one = shown(there, place), other = shown(here, place);
     if (one != other) return fmt::format("{}: {} there, {} here", std::string(field + 1), one, other);

@@ -119,7 +119,7 @@ json journal_record(const std::string& folder) {
   json record = json::parse(golden::read_text_file(path), nullptr, false);
   if (!record.is_object() || record.value("record", "") != "journal" || !record.contains("header") ||
       !record.value("blocks", json()).is_number_integer() || !record.value("lease_seconds", json()).is_number())
-    throw golden::FixtureError(path, "", "is not the start of a journal of assay run");
+    throw golden::FixtureError(path, "", "is not the start of a journal of assay run or assay predict");
   return record;
 }
 

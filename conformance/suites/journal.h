@@ -1,5 +1,6 @@
 #pragma once
-// A folder in which several processes, on one machine or many, share the blocks of a run. Nothing in it is overwritten.
+// A folder in which several processes, on one machine or many, share the blocks of a run. Nothing in it is overwritten. A run of `predict`
+// has predictions in place of verdicts.
 //
 //   run.json              what is run: the header, the number of blocks, the time after which a lease expires
 //   worker-ID             a worker: where it runs, then a byte for each sign of life

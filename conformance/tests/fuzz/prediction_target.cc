@@ -54,7 +54,7 @@ void expect_line(const std::exception& error, std::string_view input) {
 
 void read_both_ways(const std::string& text, std::string_view input) {
   const InputFile file(text);
-  BegunPredictions begun;
+  RecordedPredictions begun;
   bool is_begun = false;
   try {
     begun = begun_predictions(file.path(), object_of(first_line(text)));
@@ -65,9 +65,9 @@ void read_both_ways(const std::string& text, std::string_view input) {
   try {
     const Predictions all({file.path()}, Layer::fast, false);
     promise(is_begun && begun.has_summary, "a whole file is one that was begun, and has a summary", input);
-    for (const json& each : begun.predictions)
-      promise(!all.of(each.at("case"))->calls.empty(), "what the file predicts is found by its case", input);
-    promise(all.files().size() == 1 && all.cases() <= begun.predictions.size(), "a case has a prediction", input);
+    for (const auto& [line, calls] : begun.predicted)
+      promise(all.of(line)->calls.size() == calls.size(), "what the file predicts is found by its case", input);
+    promise(all.files().size() == 1 && all.cases() >= begun.predicted.size(), "a case that is whole has predictions", input);
   } catch (const golden::FixtureError& error) {
     expect_line(error, input);
   }

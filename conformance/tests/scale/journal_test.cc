@@ -1,16 +1,14 @@
 // Workers that share a journal: killed at random, nothing is lost and nothing is judged twice.
 
-#include <signal.h>
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <random>
 #include <set>
+#include <thread>
 
 #include "conformance/suites/journal.h"
 #include "conformance/tests/program/evidence.h"
+#include "conformance/tests/scale/workers.h"
 #include "golden/io/fixture_error.h"
 
 namespace assay::conformance {
@@ -127,30 +125,6 @@ TEST(Journal, GivesUpABlockThatEndsItsWorkers) {
   EXPECT_EQ(last.given_up(), std::vector<std::int64_t>{0});
 }
 
-// Many cases, a line each.
-std::string case_file(const golden::TemporaryFolder& folder, int count) {
-  const std::string path = (folder / "many.txt").string();
-  const Ran made = run_program({"python3", ASSAY_MANY_CASES, std::to_string(count), "--seed", "5"});
-  EXPECT_EQ(made.code, 0) << made.err;
-  std::ofstream(path) << made.out;
-  return path;
-}
-
-pid_t start(const Words& words) {
-  const pid_t child = fork();
-  if (child == 0) {
-    std::vector<char*> arguments{const_cast<char*>(ASSAY_PROGRAM)};
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    setenv("ASSAY_THREADS", "1", 1);
-    freopen("/dev/null", "w", stdout);
-    freopen("/dev/null", "w", stderr);
-    execv(ASSAY_PROGRAM, arguments.data());
-    _exit(127);
-  }
-  return child;
-}
-
 TEST(JournalRun, NothingIsLostAndNothingTwiceWhereWorkersAreKilled) {
   const golden::TemporaryFolder folder;
   const std::string cases = case_file(folder, 2000), journal = (folder / "journal").string(),
@@ -161,25 +135,7 @@ TEST(JournalRun, NothingIsLostAndNothingTwiceWhereWorkersAreKilled) {
   worker.insert(worker.end(), {"--journal", journal, "--blocks", "40"});
   ASSERT_EQ(assay(one).code, 0);
 
-  std::mt19937 random(11);
-  constexpr int kWorkers = 8, kKills = 12;
-  std::vector<pid_t> workers;
-  for (int i = 0; i < kWorkers; ++i) workers.push_back(start(worker));
-  int kills = 0;
-  for (; kills < kKills; ++kills) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 200));
-    pid_t& victim = workers[random() % workers.size()];
-    int status = 0;
-    if (waitpid(victim, &status, WNOHANG) == victim) break;  // all blocks are done
-    kill(victim, SIGKILL);
-    waitpid(victim, &status, 0);
-    victim = start(worker);
-  }
-  EXPECT_GE(kills, 3);
-  for (const pid_t each : workers) {
-    int status = 0;
-    if (waitpid(each, &status, 0) == each) EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  }
+  EXPECT_GE(run_workers(worker, 8, 12), 3);
 
   const Ran ran = assay({"merge", journal, "-o", merged});
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;

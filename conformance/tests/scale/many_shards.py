@@ -4,10 +4,12 @@
     conformance/tests/scale/many_shards.py --program build/bin/assay --cases 100000 --shards 64 --record bench/results/many_shards.json
 
 A shard that is killed is started again with --resume, a worker of the journal by another worker. The program exits with 0 if all
-three digests are equal, no case is lost and none is in a file twice.
+three digests are equal, no case is lost and none is in a file twice. With --predict the cases are predicted, not judged, and the
+merged files must have the same bytes.
 """
 import argparse
 import collections
+import fractions
 import json
 import os
 import pathlib
@@ -53,6 +55,7 @@ class Killer:
 
 
 def merged(program, parts, output):
+    """The digest that merge prints, of parts that have every case once."""
     ran = subprocess.run([program, "merge", *parts, "-o", output, "--show", "3"], capture_output=True, text=True)
     digest = re.search(r"^merged: .* digest ([0-9a-f]{64})$", ran.stdout, flags=re.M)
     if ran.returncode != 0 or digest is None:
@@ -70,13 +73,15 @@ def lines_of(files):
             for record in records:
                 if record.endswith("\n") and '"record":"case"' in record:
                     counted[json.loads(record)["case"]] += 1
+                elif record.endswith("\n") and '"record":"prediction"' in record:
+                    counted[json.loads(record)["case"]] += fractions.Fraction(1, json.loads(record).get("of", 1))
     return counted
 
 
 def check(name, counted, cases):
     twice = [line for line, times in counted.items() if times > 1]
     if len(counted) != cases or twice:
-        sys.exit(f"{name}: {len(counted)} of {cases} cases have verdicts, {len(twice)} more than one, as {twice[:1]}")
+        sys.exit(f"{name}: {len(counted)} of {cases} cases are there, {len(twice)} more than once, as {twice[:1]}")
 
 
 def main():
@@ -88,14 +93,16 @@ def main():
     parser.add_argument("--kills", type=int, default=40, help="of shards, and as many of workers")
     parser.add_argument("--between", type=float, default=1.0, help="seconds between two kills, on average")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--predict", action="store_true", help="predict the cases, in place of judging them")
     parser.add_argument("--record", help="write figures to this file")
     arguments = parser.parse_args()
     record = os.path.abspath(arguments.record) if arguments.record else ""
     program, draw = os.path.abspath(arguments.program), random.Random(arguments.seed)
     os.environ.pop("GTEST_TOTAL_SHARDS", None)
-    figures = {"what": "generated cases as one run, as shards and as workers of a journal, processes killed at random",
+    predict = arguments.predict
+    figures = {"what": f"generated cases {'predicted ' if predict else ''}as one run, as shards and as workers of a journal, processes killed at random",
                "command": f"conformance/tests/scale/many_shards.py --cases {arguments.cases} --shards {arguments.shards} --width "
-                          f"{arguments.width} --kills {arguments.kills} --seed {arguments.seed}",
+                          f"{arguments.width} --kills {arguments.kills} --seed {arguments.seed}{' --predict' if predict else ''}",
                "cases": arguments.cases, "shards": arguments.shards, "processes_at_a_time": arguments.width}
 
     with tempfile.TemporaryDirectory() as folder:
@@ -103,9 +110,12 @@ def main():
         with open("many.txt", "w", encoding="utf-8") as file:
             subprocess.run([sys.executable, str(GENERATOR), str(arguments.cases), "--seed", str(arguments.seed)], stdout=file, check=True)
         run = [program, "run", "--cases", "many.txt", "--backend", "reference", "--quiet"]
+        output = "--results"
+        if predict:
+            run, output = [program, "predict", "--cases", "many.txt", "--quiet"], "--out"
 
         start = time.monotonic()
-        subprocess.run([*run, "--results", "whole.jsonl"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        subprocess.run([*run, output, "whole.jsonl"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         figures["one_run"] = {"seconds": round(time.monotonic() - start, 1)}
         digest = merged(program, ["whole.jsonl"], "one.jsonl")
         check("one run", lines_of(["whole.jsonl"]), arguments.cases)
@@ -118,9 +128,11 @@ def main():
         def resumed(command):
             file = command[-1]
             whole_header = os.path.exists(file) and b"\n" in pathlib.Path(file).read_bytes()
-            return [*command[:-2], "--resume" if whole_header else "--results", file]
+            if predict:
+                return [*command[:-2], *(["--resume"] if whole_header and "--resume" not in command else []), output, file]
+            return [*command[:-2], "--resume" if whole_header else output, file]
 
-        codes = killer.run([[*run, "--shard", f"{i}/{arguments.shards}", "--results", file] for i, file in enumerate(files)],
+        codes = killer.run([[*run, "--shard", f"{i}/{arguments.shards}", output, file] for i, file in enumerate(files)],
                            resumed, arguments.between)
         sharded = merged(program, files, "all.jsonl")
         check("shards", lines_of(files), arguments.cases)
@@ -136,6 +148,7 @@ def main():
         figures["journal_killed"] = {"seconds": round(time.monotonic() - start, 1), "kills": killer.killed, "blocks": 4 * arguments.shards,
                                      "leases": len(leases), "exit_codes": sorted(set(codes))}
 
+        contents = {pathlib.Path(file).read_bytes() for file in ("one.jsonl", "all.jsonl", "joined.jsonl")}
     figures["digests"] = {"one_run": digest, "shards": sharded, "journal": journalled}
     text = json.dumps(figures, indent=1)
     print(text)
@@ -143,6 +156,8 @@ def main():
         pathlib.Path(record).write_text(text + "\n", encoding="utf-8")
     if not digest == sharded == journalled:
         sys.exit("the digests differ")
+    if predict and len(contents) != 1:
+        sys.exit("the merged files differ")
     if figures["shards_killed"]["kills"] + figures["journal_killed"]["kills"] == 0:
         sys.exit("no process was killed")
 

@@ -116,6 +116,9 @@ TEST(Predict, GoesOnWhereItWasCutOff) {
   const Ran other = made.predict({"--resume", "quantize"}, cut);
   EXPECT_EQ(other.code, 3);
   EXPECT_TRUE(contains(other.err, "is of another run")) << other.err;
+  const Ran planned = made.predict({"--resume", "--plan", "sm80.bf16.chain"}, cut);
+  EXPECT_EQ(planned.code, 3);
+  EXPECT_TRUE(contains(planned.err, R"(is of another run: plans: [] there, ["sm80.bf16.chain"] here)")) << planned.err;
 }
 
 TEST(Predict, RunHasTheVerdictsOfOneWithoutPredictions) {
@@ -256,6 +259,9 @@ TEST(Predict, FilesThatContradictOrAreOfAnotherProgramAreRefused) {
   });
   EXPECT_EQ(twice.code, 3);
   EXPECT_TRUE(contains(twice.err, "predicts other outputs than " + attacked.file)) << twice.err;
+  const Ran merged = assay({"merge", attacked.file, other}, attacked.made.golden.options);
+  EXPECT_EQ(merged.code, 3);
+  EXPECT_TRUE(contains(merged.err, "predicts other outputs than attacked.jsonl: " + std::string(kLine) + ": ")) << merged.err;
   for (const char* member : {"assay", "commit", "layer"}) {
     const Ran ran = run_with([&](json& each) {
       if (each.contains(member)) each.at(member) = "other";

@@ -4,7 +4,7 @@
     docs/scale/samples/samples_test.py --program build/bin/assay
 
 Slurm: a controller and four virtual nodes on this machine, where slurmctld, slurmd and munged are installed and the test is root.
-Kubernetes: the shell command of the job, with JOB_COMPLETION_INDEX set. CTest: as it is, with two devices. ReFrame: where it is installed.
+Kubernetes: the shell commands of the jobs, with JOB_COMPLETION_INDEX set. CTest: as it is, with two devices. ReFrame: where it is installed.
 """
 import argparse
 import glob
@@ -98,6 +98,25 @@ class Samples(unittest.TestCase):
         files = sorted(glob.glob(str(self.path / "results" / "part*.jsonl")))
         self.assertEqual(len(files), 5)
         self.assertEqual(self.digest(files), self.whole())
+        self.run_command(["sbatch", "--wait", "--array=0-3", str(HERE / "slurm_predict.sh"), "predicting"],
+                         ASSAY_PREDICT_WORDS="--profile smoke --blocks 8")
+        self.assertEqual(self.joined("predicting"), self.predicted(["--profile", "smoke"]))
+
+    def predicted(self, words):
+        """The merged file of one call of predict."""
+        self.run_command([PROGRAM, "predict", *words, "--quiet", "--out", "one.jsonl"])
+        self.run_command([PROGRAM, "merge", "one.jsonl", "-o", "one_merged.jsonl"])
+        return (self.path / "one_merged.jsonl").read_bytes()
+
+    def joined(self, journal):
+        self.run_command([PROGRAM, "merge", journal, "-o", "joined.jsonl"])
+        return (self.path / "joined.jsonl").read_bytes()
+
+    def test_predicting_array_of_slurm(self):
+        workers = [subprocess.Popen([str(HERE / "slurm_predict.sh"), "predicting"], cwd=self.path, stdout=subprocess.DEVNULL,
+                                    env={**self.environment, "ASSAY_PREDICT_WORDS": "--profile smoke --blocks 6"}) for _ in range(2)]
+        self.assertEqual([each.wait() for each in workers], [0, 0])
+        self.assertEqual(self.joined("predicting"), self.predicted(["--profile", "smoke"]))
 
     def start_slurm(self):
         first = ports(5)
@@ -135,12 +154,24 @@ class Samples(unittest.TestCase):
             except (OSError, ValueError):
                 continue
 
-    def kubernetes(self):
-        text = (HERE / "kubernetes_job.yaml").read_text()
+    def kubernetes(self, name="kubernetes_job.yaml"):
+        text = (HERE / name).read_text()
         script = text[text.index("            - |\n") + len("            - |\n"):text.index("          volumeMounts")]
         completions = int(re.search(r"completions: (\d+)", text)[1])
-        self.assertEqual(completions, int(re.search(r'name: SHARDS, value: "(\d+)"', text)[1]))
+        if "JOB_COMPLETION_INDEX" in script:  # a shard each index
+            self.assertEqual(completions, int(re.search(r'name: SHARDS, value: "(\d+)"', text)[1]))
         return re.sub(r"^ {14}", "", script, flags=re.M), completions
+
+    def test_kubernetes_job_that_predicts(self):
+        script, _ = self.kubernetes("kubernetes_predict_job.yaml")
+        command = ["/bin/sh", "-c", script]
+        pods = [subprocess.Popen(command, cwd=self.path, stdout=subprocess.DEVNULL,
+                                 env={**self.environment, "JOB_COMPLETION_INDEX": str(index), "RESULTS": str(self.path),
+                                      "WORDS": "--profile smoke --blocks 6"}) for index in range(3)]
+        self.assertEqual([each.wait() for each in pods], [0, 0, 0])
+        self.assertEqual((self.path / "predicted.jsonl").read_bytes(), self.predicted(["--profile", "smoke"]))
+        # Another selection is refused: the job is not tried again.
+        self.run_command(command, code=3, JOB_COMPLETION_INDEX="0", RESULTS=str(self.path), WORDS="--profile standard")
 
     def test_kubernetes_indexed_job_by_its_contract(self):
         script, completions = self.kubernetes()
