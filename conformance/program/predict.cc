@@ -244,7 +244,7 @@ Action add_predict(cli::App& verb) {
   verb.add_option("--out", options->out, "Write the predictions to this file");
   verb.add_flag("--resume", options->resume, "Go on with this file: what it predicts is not computed again");
   add_selection_options(verb, options->run);
-  add_journal_options(verb, options->run, "predictions");
+  add_journal_options(verb, options->run);
   verb.add_option("--architecture", options->architecture,
                   "With --random: the device's, as sm90, by which run chooses types; by default that of --backend");
   verb.add_option("--plan", options->plans,

@@ -76,11 +76,11 @@ void add_selection_options(cli::App& verb, RunOptions& options) {
       ->excludes(verb.get_option("--random"));
 }
 
-void add_journal_options(cli::App& verb, RunOptions& options, const std::string& what) {
-  cli::Option* journal = verb.add_option(
-      "--journal", options.journal,
-      "A folder that this and other workers share, on any machine: each leases blocks of cases and appends their " + what +
-          ", until all are done; assay merge joins them (docs/scale/README.md)");
+void add_journal_options(cli::App& verb, RunOptions& options) {
+  cli::Option* journal = verb.add_option("--journal", options.journal,
+                                         "A folder that this and other workers share, on any machine: each leases blocks of "
+                                         "cases and appends what it finds, until all "
+                                         "are done; assay merge joins the parts (docs/scale/README.md)");
   verb.add_option("--lease", options.lease_s,
                   "With --journal: seconds without a sign of life after which the blocks of a worker of another machine are "
                   "leased again; the first worker's counts")
@@ -112,7 +112,7 @@ const cli::Option* add_run_options(cli::App& verb, RunOptions& options) {
       ->allow_extra_args(false);
   verb.add_flag("--fixtures", options.fixtures, "With --cases: the recorded cases too, which are else not run")
       ->needs(verb.get_option("--cases"));
-  add_journal_options(verb, options, "verdicts");
+  add_journal_options(verb, options);
   add_prediction_options(verb, options);
   add_evidence_options(verb, options);
   add_save_got(verb, options.save_got);

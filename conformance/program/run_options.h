@@ -42,8 +42,8 @@ struct RunOptions {
 // Those that select cases: words, a profile, files, random ones, a shard.
 void add_selection_options(cli::App& verb, RunOptions& options);
 
-// --journal and what goes with it. `what` a worker appends: "verdicts".
-void add_journal_options(cli::App& verb, RunOptions& options, const std::string& what);
+// --journal and what goes with it.
+void add_journal_options(cli::App& verb, RunOptions& options);
 
 // Adds the options, their help and the footer. Returns --backend, which says whether a backend was named.
 const cli::Option* add_run_options(cli::App& verb, RunOptions& options);

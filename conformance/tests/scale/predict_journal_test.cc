@@ -150,7 +150,7 @@ TEST(PredictJournal, RefusesTheJournalOfAnotherRun) {
   refused({"run", "--profile", "smoke", "swizzle", "--backend", "reference", "--quiet", "--journal", journal},
           R"(verb: "predict --profile smoke swizzle" there, "run --profile smoke swizzle" here)");
   refused(joined(worker, {"--plan", "sm80.bf16.chain"}), R"(plans: [] there, ["sm80.bf16.chain"] here)");
-  refused(joined(worker, {"--unit", "sm90.bf16"}), R"(units_stated: [] there, ["sm90.bf16"] here)");
+  refused(joined(worker, {"--unit", "sm90.wgmma.f16"}), R"(units_stated: [] there, ["sm90.wgmma.f16"] here)");
   refused(joined(worker, {"--backend", "reference"}), R"(layer: "fast" there, "scalar" here)");
   // Another build.
   json start = json::parse(text_of(journal + "/run.json"));
