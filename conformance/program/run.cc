@@ -217,7 +217,7 @@ void note_not_judged(const RunOptions& options, const RunSelection& selection, c
   if (options.whole_catalogue() && selection.files.empty()) {
     report.not_tried("fixtures", fmt::format("none in {} (ASSAY_GOLDEN sets the folder)", golden_folder().string()));
   }
-  if (options.random <= 0 && options.backend.name != "device") {
+  if (options.random <= 0 && report.tested().built_in && options.backend.name != "device") {
     report.not_tried("device cases",
                      no_device.empty() ? "--backend device judges the CUDA implementation, where there is one" : no_device);
   }

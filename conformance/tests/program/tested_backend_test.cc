@@ -63,6 +63,17 @@ TEST(TestedBackend, AnswersToItsFormerName) {
   }
 }
 
+// Whoever judges a library asked for no device of this project.
+TEST(TestedBackend, OfOneThatIsBuiltInTheRunSaysThatNoDeviceIsJudged) {
+  const EmptyGolden golden;
+  const std::string note = "not run, device cases: --backend device judges the CUDA implementation";
+  const Ran library = assay(faulty_run("none", {"swizzle"}), golden.options);
+  EXPECT_EQ(library.code, 0) << library.err;
+  EXPECT_FALSE(contains(library.out, note)) << library.out;
+  const Ran built_in = assay({"run", "swizzle", "--profile", "smoke", "--quiet", "--backend", "reference"}, golden.options);
+  EXPECT_TRUE(contains(built_in.out, note)) << built_in.out;
+}
+
 // On this machine the program acts as decided: it names its backend first, on standard error, and in the verdict; or it refuses.
 TEST(TestedBackend, IsNamedFirst) {
   const EmptyGolden golden;
