@@ -51,6 +51,9 @@
  *     for the call returns ASSAY_INVALID_ARGUMENT or ASSAY_FAILED. `last_error` names the fault.
  *     Outputs and workspace of that call then hold anything. Inputs and all other memory are as they were, the fault is
  *     reported once, and the copies and calls that follow on any stream succeed. Case lines with `fault=` check this.
+ *   - Contents that are the caller's promise: no two entries of row_map name one row, and an amax that is given is 0 or more, or NaN.
+ *     The harness makes no call that breaks it, and a backend need not look: it may refuse such a call as above, or carry it out, and
+ *     the outputs then hold anything.
  *
  * 3. Where the calls come from
  *   - A plug-in and its calls run in a separate process, the worker; expected values are computed in another. The worker

@@ -198,6 +198,7 @@ std::string name_of(const CaseLine& line) {
     else if (line.text("d_type") == "e4m3" || line.text("d_type") == "e5m2")
       name += "/fp8_output";
   }
+  if (line.op.starts_with("linear_") && line.has("plan")) name += "/plan";
   if (line.op == "quantize" && line.has("draws") && line.text("draws") != "given") name += "/drawn";
   for (const std::string_view key : {"recipe", "kind", "algorithm", "layout", "x_type", "otype", "dy_type", "d_type"}) {
     if (find_key(op, key) == nullptr || !line.has(key)) continue;

@@ -66,7 +66,8 @@ OpSchema layer_schema(std::string_view op) {
       {"pow2", integer, "0; recipe=fp8_block: 1", "0 1", "recipe=tensor_current|fp8_block", "1: scales are powers of two"},
       {"eps", real, "0", "", "recipe=tensor_current|fp8_block", "amax below this is raised to it"},
       {"sign_mask", integer, "0", "", "recipe=nvfp4", "signs of the Hadamard transform, bit i set: element i is negated"},
-      {"arch", choice, "sm90; recipe=mxfp8: sm100; recipe=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"}};
+      {"arch", choice, "sm90; recipe=mxfp8: sm100; recipe=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"},
+      {"plan", plan, "none", "", "", "accumulation plan of the product, to be followed; without it the backend follows its own"}};
   if (op != "linear_forward") {
     keys.push_back({"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1",
                     "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", "codes of dy"});

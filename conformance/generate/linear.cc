@@ -51,6 +51,7 @@ void generate_linear(const CaseLine& line, Case& result) {
   attributes["N"] = N;
   attributes["K"] = K;
   attributes["arch"] = line.text("arch");
+  if (line.has("plan")) attributes["plan"] = line.text("plan");
   attributes["bias"] = line.integer("bias");
   set_text_attribute(line, "x_type", result);
   if (recipe != "none") {

@@ -29,11 +29,10 @@ class ExactSum {
       for (std::int64_t& digit : digits) digit = -digit;
       settle(digits);
     }
-    std::size_t top = kWords;
-    while (top > 0 && digits[top - 1] == 0) --top;
-    if (top == 0) return 0;
-    const int leading =
-        static_cast<int>(32 * (top - 1)) + static_cast<int>(std::bit_width(static_cast<std::uint64_t>(digits[top - 1]))) - 1;
+    const auto first = std::find_if(digits.rbegin(), digits.rend(), [](std::int64_t digit) { return digit != 0; });
+    if (first == digits.rend()) return 0;
+    const auto below_first = static_cast<int>(digits.rend() - first) - 1;  // digits below the first one that is not 0
+    const int leading = 32 * below_first + static_cast<int>(std::bit_width(static_cast<std::uint64_t>(*first))) - 1;
     const int lowest = std::max(leading + kLowest, -126) - 23 - kLowest;  // the last bit that is kept
     const auto bit = [&](int at) { return digits[static_cast<std::size_t>(at / 32)] >> (at % 32) & 1; };
     std::uint32_t kept = 0;

@@ -148,9 +148,9 @@ std::uint32_t tree_step(const TensorCoreUnit& unit, const DecodedElements& a, co
   for (std::size_t width = length; width > 1; width /= 2) {
     for (std::size_t i = 0; i < width / 2; ++i) values[i] = result(values[2 * i] + values[2 * i + 1]);
   }
-  float before = std::bit_cast<float>(c);
-  if (flushes && std::fabs(before) < kSmallestNormal) before = 0;
-  return code_of(result(before + values[0]));
+  const float before = std::bit_cast<float>(c);
+  // A zero of C is +0, whatever its sign was.
+  return code_of(result((flushes ? flushed(before) + 0.0f : before) + values[0]));
 }
 
 // ---- Chains of multiply-adds (spec tensor-core-5.4) -------------------------------------------------------------------------
