@@ -234,6 +234,7 @@ Pointer shifted(Pointer pointer) {
 }
 
 const std::int64_t kNegative[] = {32, -1, 96}, kTooMany[] = {32, 96, 33}, kOverflow[] = {160, INT64_MAX}, kOdd[] = {31, 33};
+const float kBelowZero[] = {1, -0x1p-149f, 2};
 
 class Refused : public ::testing::TestWithParam<Bad> {};
 
@@ -310,6 +311,8 @@ const Bad kBad[] = {
     {"misaligned scale", "scale", kDelayed, [](Call& c) { c.problem.scale = shifted(c.problem.scale); }},
     {"misaligned flag", "noop", kBlock, [](Call& c) { c.problem.noop = shifted(c.problem.scale); }},
     {"misaligned amax", "amax", kNvfp4, [](Call& c) { c.problem.amax = shifted(c.problem.scale); }},
+    {"negative amax", "amax[1]", kNvfp4, [](Call& c) { c.problem.amax = kBelowZero; }},
+    {"negative amax", "columnwise_amax[1]", kNvfp4, [](Call& c) { c.problem.columnwise_amax = kBelowZero; }},
     {"misaligned scales", "output.rowwise_scale_inv", kBlock,
      [](Call& c) { c.output.rowwise_scale_inv = shifted(c.output.rowwise_scale_inv); }},
     {"misaligned scales", "output.columnwise_scale_inv", kBlock,
