@@ -18,8 +18,6 @@ struct PlannedProduct {
   std::string layout;
   Format first = Format::bf16, second = Format::bf16;  // operands
   bool vectors = false;                                // scales of rows and columns
-  std::string d_type, beta;
-  bool bias = false;
 };
 
 PlannedProduct of_gemm(const CaseLine& line) {
@@ -35,9 +33,6 @@ PlannedProduct of_gemm(const CaseLine& line) {
   made.first = type_of(made.layout == "TN" ? "x_type" : "dy_type");
   made.second = type_of(made.layout == "NT" ? "x_type" : "w_type");
   made.vectors = line.text("scaling") == "per_row_column";
-  made.d_type = line.text("d_type");
-  made.beta = line.text("beta");
-  made.bias = line.integer("bias") == 1;
   return made;
 }
 
@@ -45,9 +40,6 @@ PlannedProduct of_layer(const CaseLine& line) {
   PlannedProduct made;
   const bool forward = line.op == "linear_forward", wgrad = line.op == "linear_wgrad";
   made.layout = forward ? "TN" : wgrad ? "NT" : "NN";
-  made.d_type = line.text(wgrad ? "d_type" : "x_type");
-  made.beta = wgrad && line.integer("accumulate") == 1 ? "1" : "0";
-  made.bias = forward && line.integer("bias") == 1;
   const LinearRecipe recipe = *linear_recipe_named(former_value(line.op, "recipe", line.text("recipe")));
   if (recipe == LinearRecipe::none) {
     made.first = made.second = *format_named(line.text("x_type"));
@@ -90,10 +82,10 @@ void require_plan(const CaseLine& line) {
             "slices that cover a contraction of " + show(depth));
   }
   if (plan.epilogue != GemmEpilogue::scaled_alpha_beta) {
-    require(product.d_type == "f32", gemm || line.op == "linear_wgrad" ? "d_type" : "x_type", product.d_type,
-            "f32 with a plan that adds in memory");
-    require(product.beta == "1", gemm ? "beta" : "accumulate", product.beta, "1 with a plan that adds in memory");
-    require(!product.bias, "bias", "1", "0 with a plan that adds in memory");
+    require(gemm, "plan", line.text("plan"), "a plan that does not add in memory, for a step of a layer");
+    require(line.text("d_type") == "f32", "d_type", line.text("d_type"), "f32 with a plan that adds in memory");
+    require(line.text("beta") == "1", "beta", line.text("beta"), "1 with a plan that adds in memory");
+    require(line.integer("bias") == 0, "bias", "1", "0 with a plan that adds in memory");
   }
   require(line.text("data") != "unit_probes", "data", "unit_probes",
           "another pattern with a plan: probes show the backend's own unit");
