@@ -46,10 +46,10 @@ PlannedProduct of_layer(const CaseLine& line) {
     made.kind = made.first == Format::bf16 ? GemmKind::bf16 : GemmKind::f16;
     return made;
   }
-  made.kind = is_per_tensor(recipe)             ? GemmKind::fp8_per_tensor
-              : recipe == LinearRecipe::block   ? GemmKind::fp8_block
-              : recipe == LinearRecipe::mxfp8   ? GemmKind::mxfp8
-                                                : GemmKind::nvfp4;
+  made.kind = is_per_tensor(recipe)           ? GemmKind::fp8_per_tensor
+              : recipe == LinearRecipe::block ? GemmKind::fp8_block
+              : recipe == LinearRecipe::mxfp8 ? GemmKind::mxfp8
+                                              : GemmKind::nvfp4;
   made.first = *format_named(line.text(forward ? "otype" : "grad_otype"));
   made.second = *format_named(line.text("otype"));
   return made;
