@@ -6,6 +6,7 @@
 
 #include "device/emulated_gemm/merge_program.h"
 #include "device/support/error.h"
+#include "device/tests/emulated_gemm/give_betas.h"
 #include "device/tests/emulated_gemm/host_gemm.h"
 
 namespace assay::conformance {
@@ -15,15 +16,6 @@ constexpr const char* kQuantized = "grouped_gemm kind=bf16 arch=sm100 d_type=e4m
 constexpr const char* kAdded =
     "grouped_gemm kind=bf16 arch=sm100 plan=unit=sm100.tcgen05.f16,epilogue=reduce_add d_type=f32 beta=1 splits=5,0,7 N=24 K=40 "
     "seed=1";
-
-// beta of each group as an input.
-void give_betas(Case& problem, const std::vector<float>& values) {
-  const OutputSpec d = outputs_of(Request::of(problem)).at(0);
-  if (!problem.in.contains("c")) problem.in["c"] = make_tensor(d.type, d.shape);
-  problem.attributes.erase("beta");
-  Tensor& beta = problem.in["beta"] = make_tensor(Format::f32, {static_cast<std::int64_t>(values.size())});
-  std::memcpy(beta.bytes.data(), values.data(), beta.bytes.size());
-}
 
 // What stands in D decides about beta: on the device, where it is. Groups without rows are not asked.
 TEST(Beta, IsCheckedWhereItLies) {

@@ -2,8 +2,12 @@
 // A grouped_gemm request of the suite through the emulated GEMM on the host.
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "conformance/backends/device/gemm_request.h"
@@ -23,13 +27,25 @@ inline std::vector<std::byte>& poisoned_d(Case& problem) {
   return d.bytes;
 }
 
-// Memory of a call in whole blocks, aligned as the device's.
+// Memory of a call in whole blocks, aligned as the device's. What it holds at first is nothing that a call may count on.
 struct HostMemory {
   struct alignas(256) Block {
     std::byte bytes[256];
   };
   std::vector<Block> blocks;
-  explicit HostMemory(std::int64_t bytes) : blocks(static_cast<std::size_t>(bytes / 256 + 1)) {}
+  explicit HostMemory(std::int64_t bytes) : blocks(static_cast<std::size_t>(bytes / 256 + 1)) {
+    std::memset(blocks.data(), 0xA5, blocks.size() * sizeof(Block));
+  }
+  // Ends the program where something was stored behind these bytes.
+  ~HostMemory() {
+    for (const std::byte each : blocks.back().bytes) {
+      if (each == std::byte{0xA5}) continue;
+      std::fprintf(stderr, "host_gemm: a store behind the workspace\n");
+      std::abort();
+    }
+  }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
 };
 
 struct HostGemm {
@@ -37,8 +53,50 @@ struct HostGemm {
   std::string kernel;  // that a device would run
 };
 
-// Computes D of `problem` by the generic kernel, under the plan of the request or of the table. Errors: those of the library.
-inline HostGemm gemm_on_host(Case& problem) {
+// The weights of a call, and D of layout NT, in lists of pointers: a buffer for each group.
+class HostLists {
+ public:
+  // Weights whose groups are no multiple of 16 bytes stay where they are: a buffer begins at one.
+  void take(device::GroupedGemmCall& call, Case& problem) {
+    if (call.layout == GemmLayout::NT) {
+      Tensor& d = problem.out.at("d");
+      c_ = call.c;  // D is C
+      if (c_ != nullptr) std::memcpy(d.bytes.data(), c_, d.bytes.size());
+      fill(d_, call.d, d, call.rows.groups);
+      call.d_list = d_.data(), call.d = nullptr, call.c = nullptr;
+      return;
+    }
+    const bool scaled = call.w.scale_inv != nullptr;
+    const std::string storage = !scaled ? "w" : call.w.columnwise ? "w_columnwise_" : "w_rowwise_";
+    const Tensor& codes = problem.in.at(scaled ? storage + "data" : storage);
+    if (codes.bytes.empty() || codes.bytes.size() % (16 * static_cast<std::size_t>(call.rows.groups)) != 0) return;
+    fill(data_, call.w.data, codes, call.rows.groups);
+    if (scaled) fill(scales_, call.w.scale_inv, problem.in.at(storage + "scale_inv"), call.rows.groups);
+    call.w.data_list = data_.data(), call.w.data = nullptr;
+    call.w.scale_inv_list = scaled ? scales_.data() : nullptr, call.w.scale_inv = nullptr;
+  }
+
+  // After a call that wrote nothing: poison again in place of C.
+  void take_c_away(Tensor& d) const {
+    if (c_ != nullptr && std::memcmp(d.bytes.data(), c_, d.bytes.size()) == 0) poison(d);
+  }
+
+ private:
+  template <class Pointer>
+  static void fill(std::vector<Pointer>& list, Pointer all, const Tensor& tensor, int groups) {
+    auto* const bytes = static_cast<std::conditional_t<std::is_same_v<Pointer, void*>, std::byte, const std::byte>*>(all);
+    for (int t = 0; t < groups; ++t)
+      list.push_back(bytes + tensor.bytes.size() / static_cast<std::size_t>(groups) * static_cast<std::size_t>(t));
+  }
+
+  std::vector<const void*> data_, scales_;
+  std::vector<void*> d_;
+  const void* c_ = nullptr;
+};
+
+// Computes D of `problem` by the generic kernel, under the plan of the request or of the table; with `lists` through HostLists.
+// Errors: those of the library.
+inline HostGemm gemm_on_host(Case& problem, bool lists = false) {
   GemmRequest request(Request::of(problem));
   const AccumulationPlan* plan = request.plan() != nullptr ? request.plan() : plan_for(request.key());
   if (plan == nullptr) throw NotSupported("no plan is known");
@@ -52,9 +110,12 @@ inline HostGemm gemm_on_host(Case& problem) {
   ready.workspace_bytes = bytes;
   HostGemm done;
   if (!request.is_wanted()) return done;
+  HostLists buffers;
+  if (lists) buffers.take(ready, problem);
   device::emulated::grouped_gemm_by(device::emulated::Route::generic, ready, arithmetic, nullptr);
   done.kernel = device::emulated::kernel_name(ready, arithmetic);
   done.status = status[0];
+  if (done.status != 0) buffers.take_c_away(problem.out.at("d"));
   return done;
 }
 

@@ -20,11 +20,11 @@ using conformance::ForkedArray, conformance::in_processes, conformance::limit_ti
 double late_seconds(const Trial& trial) { return 1 + 50 * trial.seconds; }
 
 // In a process of its own, which prints nothing: makes the calls and writes the outcome of each.
-[[noreturn]] void make_calls(int mutant, std::vector<Trial>& trials, const std::vector<int>& order, std::size_t from, int kills,
-                             int pipe) {
+[[noreturn]] void make_calls(int mutant, const std::vector<Trial>& trials, const std::vector<int>& order, std::size_t from,
+                             int kills, int pipe) {
   chosen = mutant;
   for (std::size_t at = from; at < order.size() && kills > 0; ++at) {
-    Trial& trial = trials[static_cast<std::size_t>(order[at])];
+    const Trial& trial = trials[static_cast<std::size_t>(order[at])];
     limit_time(late_seconds(trial));
     const auto outcome = static_cast<char>(attempt(trial));
     if (write(pipe, &outcome, 1) != 1) break;
@@ -33,7 +33,7 @@ double late_seconds(const Trial& trial) { return 1 + 50 * trial.seconds; }
   _exit(0);
 }
 
-Hunted hunt_one(int mutant, std::vector<Trial>& trials, const std::vector<int>& order, int kills) {
+Hunted hunt_one(int mutant, const std::vector<Trial>& trials, const std::vector<int>& order, int kills) {
   Hunted found;
   found.reaching = static_cast<int>(order.size());
   const auto note = [&](Outcome outcome) {
@@ -86,8 +86,8 @@ std::vector<int> thinned(const std::vector<int>& order, int most) {
 
 }  // namespace
 
-std::vector<Hunted> hunt_all(std::vector<Trial>& trials, const std::vector<bool>& wanted, const std::vector<std::string>& killers,
-                             const HuntLimits& limits) {
+std::vector<Hunted> hunt_all(const std::vector<Trial>& trials, const std::vector<bool>& wanted,
+                             const std::vector<std::string>& killers, const HuntLimits& limits) {
   const std::vector<std::vector<int>> order = orders(trials, killers);
   const std::size_t count = wanted.size();
   const ForkedArray<Hunted> found(count);

@@ -24,7 +24,7 @@ struct HuntLimits {
 
 // For each mutant with `wanted`: its killers. `killers` names the trial to begin with, or nothing. A call that ends its process or
 // takes too long kills too, and the next call gets another process.
-std::vector<Hunted> hunt_all(std::vector<Trial>& trials, const std::vector<bool>& wanted, const std::vector<std::string>& killers,
-                             const HuntLimits& limits);
+std::vector<Hunted> hunt_all(const std::vector<Trial>& trials, const std::vector<bool>& wanted,
+                             const std::vector<std::string>& killers, const HuntLimits& limits);
 
 }  // namespace assay::mutants

@@ -47,7 +47,7 @@ struct Options {
   int sample = 0, calls = 1 << 20;
   double least_seconds = 0;
   bool again = false;
-  std::string out, record, equivalent, only, cases;
+  std::string out, record, equivalent, only, cases, lines;
 };
 
 json read(const std::string& path) {
@@ -78,10 +78,14 @@ Record read_record(const std::string& path) {
 }
 
 // The lines that the calls are made of, each once: those of the record, whether the catalogue still has them or not, and in a hunt
-// those of the catalogue and of the room. The call of a content fault is named after its line: "LINE with FAULT".
-std::vector<conformance::CaseLine> lines_of_calls(const Record& record, bool hunts) {
+// those of the catalogue, of the room, and of --lines. The call of a content fault is named after its line: "LINE with FAULT".
+std::vector<conformance::CaseLine> lines_of_calls(const Options& options, const Record& record, bool hunts) {
   std::vector<conformance::CaseLine> lines;
-  if (hunts) {
+  if (!options.lines.empty()) {
+    std::ifstream in(options.lines);
+    if (!in) throw std::runtime_error(options.lines + ": cannot be read");
+    for (std::string text; std::getline(in, text);) lines.push_back(conformance::parse_case_line(text));
+  } else if (hunts) {
     lines = conformance::catalogue(conformance::Profile::standard);
     for (const char* const* text = kLines; *text != nullptr; ++text) lines.push_back(conformance::parse_case_line(*text));
   }
@@ -95,10 +99,10 @@ std::vector<conformance::CaseLine> lines_of_calls(const Record& record, bool hun
 // The calls of the room, the shortest first, with the mutants that each reaches: those of the record, and in a hunt those that take
 // at most `most_seconds`.
 std::vector<Trial> make_trials(const Options& options, const Record& record) {
-  const bool hunts = options.record.empty() || options.again;
+  const bool hunts = options.record.empty() || options.again || !options.lines.empty();
   std::vector<Trial> trials;
   std::set<std::string> missing = record.cases;
-  for (const conformance::CaseLine& line : lines_of_calls(record, hunts)) {
+  for (const conformance::CaseLine& line : lines_of_calls(options, record, hunts)) {
     if (!takes(line) || to_text(line).find(options.cases) == std::string::npos) continue;
     for (Trial& trial : trials_of(line, 1 << 20)) {
       const bool recorded = record.cases.count(trial.name) != 0;
@@ -248,6 +252,7 @@ int main(int count, char** arguments) {
   app.add_option("--jobs", options.jobs, "Processes side by side")->check(CLI::PositiveNumber);
   app.add_option("--only", options.only, "Mutants whose name contains this text");
   app.add_option("--cases", options.cases, "Calls whose case contains this text");
+  app.add_option("--lines", options.lines, "A file of case lines, for calls in place of those of the catalogue and the room");
   app.add_option("--out", options.out, "The kill matrix, as JSON");
   CLI::Option* const record = app.add_option(
       "--record", options.record, "An earlier matrix: only its calls are made, for each mutant that which showed it first");

@@ -9,6 +9,7 @@
 #include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/guards.h"
+#include "device/tests/mutants/product_faults.h"
 #include "device/tests/mutants/room.h"
 #include "reference/types/error.h"
 
@@ -21,12 +22,10 @@ using conformance::poison;
 
 // Calls `visit` with the storage of every tensor of the case.
 template <class Visit>
-bool for_each_tensor(const Case& problem, Visit visit) {
-  bool all = true;
-  for (const auto* tensors : {&problem.in, &problem.out}) {
-    for (const auto& [name, tensor] : *tensors) all = visit(tensor.bytes) && all;
+void for_each_tensor(Case& problem, Visit visit) {
+  for (auto* tensors : {&problem.in, &problem.out}) {
+    for (auto& [name, tensor] : *tensors) visit(tensor.bytes);
   }
-  return all;
 }
 
 // Whether the reference takes these contents.
@@ -39,6 +38,11 @@ bool is_accepted(Case problem) {
   }
 }
 
+std::map<std::string, Tensor> expected_of(Case problem) {
+  answer(conformance::Request::of(problem), conformance::Layer::scalar);
+  return std::move(problem.out);
+}
+
 }  // namespace
 
 std::vector<Trial> trials_of(const CaseLine& line, std::size_t most_bytes) {
@@ -49,47 +53,50 @@ std::vector<Trial> trials_of(const CaseLine& line, std::size_t most_bytes) {
   if (bytes > most_bytes) return made;
   give_outputs(line, right);
   const std::map<std::string, Tensor> poisoned = right.out;
-  if (!conformance::fault_word(line).empty()) {
-    for (conformance::ContentFault& fault : conformance::content_faults(line, right)) {
-      if (is_accepted(fault.problem)) continue;
-      made.push_back({to_text(line) + " with " + fault.what, std::move(fault.problem), poisoned, true, 0, {}});
-    }
+  if (conformance::fault_word(line).empty()) {
+    std::map<std::string, Tensor> expected = expected_of(right);
+    made.push_back({to_text(line), std::move(right), std::move(expected), false, 0, {}});
     return made;
   }
-  Case expected = right;
-  answer(conformance::Request::of(expected), conformance::Layer::scalar);
-  made.push_back({to_text(line), std::move(right), std::move(expected.out), false, 0, {}});
+  for (conformance::ContentFault& fault : conformance::content_faults(line, right)) {
+    if (is_accepted(fault.problem)) continue;
+    made.push_back({to_text(line) + " with " + fault.what, std::move(fault.problem), poisoned, true, 0, {}});
+  }
+  for (conformance::ContentFault& each : product_faults(line, right)) {
+    const bool accepted = is_accepted(each.problem);
+    std::map<std::string, Tensor> expected = accepted ? expected_of(each.problem) : poisoned;
+    made.push_back({to_text(line) + " with " + each.what, std::move(each.problem), std::move(expected), !accepted, 0, {}});
+  }
   return made;
 }
 
 namespace {
 
-Outcome attempt_in_order(Trial& trial, bool reversed) {
-  for (auto& [name, tensor] : trial.problem.out) poison(tensor);
-  for_each_tensor(trial.problem, [](const auto& bytes) {
-    renew_guards(bytes.data(), bytes.capacity());
-    return true;
+Outcome attempt_in_order(const Trial& trial, bool reversed) {
+  Case problem = trial.problem;
+  for (auto& [name, tensor] : problem.out) poison(tensor);
+  for_each_tensor(problem, [&](std::vector<std::byte>& bytes) {
+    bytes = fenced_copy(bytes, reversed ? Fence::before : Fence::behind);
+    renew_guards(bytes.data(), bytes.size());
   });
-  const std::map<std::string, Tensor> inputs = trial.problem.in;
   device::host::reversed = reversed;
   try {
-    if ((run(trial.problem) != 0) != trial.is_fault) return Outcome::status;
+    if ((run(problem) != 0) != trial.is_fault) return Outcome::status;
   } catch (const std::exception&) {
     return Outcome::error;
   }
   for (const auto& [name, tensor] : trial.expected) {
-    if (trial.problem.out.at(name).bytes != tensor.bytes) return Outcome::bits;
+    if (problem.out.at(name).bytes != tensor.bytes) return Outcome::bits;
   }
-  const bool kept = for_each_tensor(trial.problem, [](const auto& bytes) { return guards_hold(bytes.data(), bytes.capacity()); });
-  for (const auto& [name, tensor] : inputs) {
-    if (trial.problem.in.at(name).bytes != tensor.bytes) return Outcome::memory;
-  }
+  bool kept = true;
+  for_each_tensor(problem, [&](const std::vector<std::byte>& bytes) { kept = kept && guards_hold(bytes.data(), bytes.size()); });
+  for (const auto& [name, tensor] : trial.problem.in) kept = kept && problem.in.at(name).bytes == tensor.bytes;
   return kept ? Outcome::same : Outcome::memory;
 }
 
 }  // namespace
 
-Outcome attempt(Trial& trial) {
+Outcome attempt(const Trial& trial) {
   const Outcome outcome = attempt_in_order(trial, false);
   return outcome == Outcome::same ? attempt_in_order(trial, true) : outcome;
 }

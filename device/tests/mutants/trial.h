@@ -23,11 +23,12 @@ struct Trial {
 // bits: of an output; memory: beside a tensor, or in an input; ended: the process; late: the call did not end.
 enum class Outcome : char { same = '.', bits = 'b', memory = 'm', status = 's', error = 'e', ended = 'k', late = 't' };
 
-// The calls of a line: one, or one for each content fault that the reference refuses. None where its inputs have more than
-// `most_bytes`.
+// The calls of a line: one, or one for each content fault that the reference refuses, and those of product_faults(). None where
+// its inputs have more than `most_bytes`.
 std::vector<Trial> trials_of(const conformance::CaseLine& line, std::size_t most_bytes);
 
-// Makes the call into poisoned outputs, with the blocks and threads in their order and then from the last to the first.
-Outcome attempt(Trial& trial);
+// Makes the call into poisoned outputs, with the blocks and threads in their order, and pages behind the tensors that nothing may
+// touch; then from the last to the first, with such pages before the tensors.
+Outcome attempt(const Trial& trial);
 
 }  // namespace assay::mutants
