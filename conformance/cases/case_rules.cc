@@ -140,6 +140,9 @@ void require_quantize(const CaseLine& line) {
   if (line.text("data") == "adversarial_eps") {
     require(line.real("eps") > 0, "eps", line.text("eps"), "more than 0 with data=adversarial_eps");
   }
+  if (line.text("data") == "adversarial_transform") {
+    require(line.integer("hadamard") == 1, "hadamard", "0", "1 with data=adversarial_transform");
+  }
   if (line.text("data") == "adversarial_four_over_six") {
     require(four_over_six, "four_over_six", "off", "mae or mse with data=adversarial_four_over_six");
   }

@@ -16,7 +16,8 @@ using enum ValueKind;
 // Data patterns (patterns.h): for high-precision values about to be quantized, and for operands of a GEMM.
 constexpr std::string_view kValuePatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special nans ties sparse one_hot clustered every_code integers "
-    "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias adversarial_infinities adversarial_four_over_six";
+    "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias adversarial_infinities adversarial_four_over_six "
+    "adversarial_transform";
 constexpr std::string_view kOperandPatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special sparse one_hot clustered every_code integers wide_sums block_scales "
     "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes step_edges";

@@ -66,6 +66,21 @@ std::uint32_t adversarial_infinities(const Source& s, std::int64_t row, std::int
   }
 }
 
+// Columns for the random Hadamard transform of 16 rows (spec nvfp4-3.1). Two equal values are the largest of each; half of the sums
+// have both with one sign, and half lose them, so that a third and a fourth value are left. By column:
+//   0   21 and 21: the largest sum is 10.5, which makes the scale of a tensor a power of two
+//   1   8.75 and 8.75, 0.75 and 2^-9: sums of 0.1875 +- 2^-11, ties of bf16, beside 0.1875, a tie of E2M1 under the block's scale
+//   2   12 and 12, 2^-22: the last place that is kept, one unit of the sum
+//   3   12 and 12, 2^-23: cut off, so that the sum is 0
+std::uint32_t adversarial_transform(const Source& s, std::int64_t row, std::int64_t column) {
+  const bool negative = s.draw(row, column)[0] >> 31;
+  const auto value = [&](std::uint32_t significand, int exponent) { return compose(s.fields, negative, significand, exponent); };
+  const std::int64_t kind = column % 4, at = (row + column / 4) % 16;
+  if (at < 2) return kind == 0 ? value(21, 0) : kind == 1 ? value(35, -2) : value(12, 0);
+  if (kind == 1) return at == 2 ? value(3, -2) : at == 4 ? value(1, -9) : 0;
+  return at == 2 && kind != 0 ? value(1, kind == 2 ? -22 : -23) : 0;
+}
+
 // In every step one product and its negation; what is left is one small product at k = 0. A kernel that multiplies by a scale
 // before summing gets infinities, or loses the small one.
 std::uint32_t adversarial_cancelling(const Source& s, std::int64_t row, std::int64_t column) {

@@ -34,6 +34,7 @@ const Canonical kCanonical[] = {
      "quantize recipe=block_1x128 pow2=1 splits=0,128,127 K=512 seed=7"},
     {"  quantize\tK=272 R=33   recipe=mxfp8 ", "quantize recipe=mxfp8 R=33 K=272"},             // any order, any space
     {"quantize recipe=nvfp4 otype=e2m1 R=16 K=32", "quantize recipe=nvfp4 R=16 K=32"},          // default follows the recipe
+    {"quantize recipe=nvfp4 direction=columnwise R=2 K=3", "quantize recipe=nvfp4 direction=columnwise R=2 K=3"},  // codes of columns
     {"quantize recipe=block_1x128 eps=0.010 R=1 K=1", "quantize recipe=block_1x128 eps=0.01 R=1 K=1"},
     {"quantize recipe=block_1x128 eps=-0 R=1 K=1", "quantize recipe=block_1x128 R=1 K=1"},      // one spelling of zero
     {"quantize recipe=block_1x128 splits=0x0 K=8", "quantize recipe=block_1x128 splits=0x0 K=8"},  // no groups is not "single"
@@ -125,6 +126,7 @@ const Bad kBad[] = {
     {"quantize recipe=mxfp8 extra_rows=4 K=1 R=1", "extra_rows is 4: expected 0 where there are no splits"},
     {"quantize recipe=mxfp8 data=unifrom K=1 R=1", "data is unifrom: expected one of uniform normal"},
     {"quantize recipe=block_1x128 data=adversarial_eps K=1 R=1", "eps is 0: expected more than 0"},
+    {"quantize recipe=nvfp4 data=adversarial_transform K=16 R=16", "hadamard is 0: expected 1 with data=adversarial_transform"},
     {"quantize recipe=nvfp4 data=adversarial_four_over_six K=16 R=16", "four_over_six is off: expected mae or mse"},
     {"quantize recipe=mxfp8 splits=1,,2 K=1", "splits is : expected rows separated by commas"},
     {"quantize recipe=mxfp8 splits=1,-2 K=1", "splits is -2: expected rows separated by commas"},

@@ -123,6 +123,7 @@ const LeftOut kLeftOut[] = {
     {"quantize", "draws|rng_state|in/rng_state", "te_vector_blockwise|te_tuned_1d|te_2d|plain|carries|last|given", "data", "*",
      "what is drawn does not depend on the values: three patterns meet every kernel and every kind of state"},
     {"quantize", "pow2|eps", "*", "scales|recipe", "*", "a given scale is taken as it is"},
+    {"quantize", "data", "adversarial_transform", "*", "*", "what is cut and rounded in a sum of 16 terms, whatever is made of the sums"},
     {"quantize", "data", "adversarial_four_over_six", "groups", "*", "its errors are those of blocks, whatever group they belong to"},
     {"grouped_gemm", "scaling", "per_row_column", "data|scales|addends|alpha|beta|groups|arch", "*",
      "the sum is that of one scale a group, and its factors follow; three patterns and four kinds of scales meet it, on sm90"},

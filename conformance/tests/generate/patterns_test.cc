@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "conformance/generate/compose.h"
@@ -98,6 +100,7 @@ const PinnedPattern kPinnedPatterns[] = {
     {"every_special", 0x5926b1ade8bb32a9},
     {"subnormals", 0x8b8fc6002af4d99a},
     {"adversarial_infinities", 0x995cd5e07200c3f8},
+    {"adversarial_transform", 0x71ee83273c8eeadb},
     {"adversarial_cancelling", 0xb5c63fb167c99df8},
     {"adversarial_midpoints", 0x371878353aefe8e6},
     {"adversarial_amax", 0x6887f14a98f9db01},
@@ -253,6 +256,36 @@ TEST(Patterns, EveryCodeHasEveryCode) {
     };
     EXPECT_EQ(count(Role::value), std::size_t{1} << width(type)) << name_of(type);
     EXPECT_EQ(count(Role::first), 2 * (std::size_t{fields_of(type).top} + 1)) << name_of(type);  // the finite ones
+  }
+}
+
+// The transform without its signs, which change only which sums are large.
+TEST(Patterns, TransformsEndAtTiesAndAtTheLastPlaceThatIsKept) {
+  const PatternRequest request = request_of("adversarial_transform", Format::bf16, 48, 64);
+  const auto bits = fill(request);
+  const auto sums_of = [&](std::int64_t block, std::int64_t column) {
+    std::map<double, int> count;  // by magnitude
+    for (unsigned j = 0; j < 16; ++j) {
+      double sum = 0;
+      for (unsigned i = 0; i < 16; ++i) {
+        const double x = value_of(Format::bf16, bits[static_cast<std::size_t>((16 * block + i) * request.columns + column)]);
+        sum += std::popcount(i & j) % 2 == 0 ? x : -x;
+      }
+      ++count[std::fabs(sum / 4)];
+    }
+    return count;
+  };
+  using Counts = std::map<double, int>;
+  const double above = 0.1875 + 0x1p-11, below = 0.1875 - 0x1p-11;
+  for (std::int64_t block = 0; block < 3; ++block) {
+    for (std::int64_t column = 0; column < request.columns; column += 4) {
+      EXPECT_EQ(sums_of(block, column), (Counts{{0, 8}, {10.5, 8}}));
+      const Counts ties = sums_of(block, column + 1);
+      EXPECT_EQ(ties.at(above), 4);
+      EXPECT_EQ(ties.at(below), 4);
+      EXPECT_EQ(sums_of(block, column + 2).at(0x1p-24), 8);
+      EXPECT_EQ(sums_of(block, column + 3).at(0x1p-25), 8);
+    }
   }
 }
 
