@@ -32,6 +32,7 @@ namespace assay::device::host {
 
 Index thread_index, block_index, grid_size, block_size;
 bool reversed = false;
+std::uint64_t blocks_begun = 0;
 
 namespace {
 
@@ -200,6 +201,7 @@ void run_kernel(Index grid, unsigned threads, const std::function<void()>& threa
   for (unsigned i = 0; i < blocks; ++i) {
     const unsigned block = reversed ? blocks - 1 - i : i;
     block_index = {block % grid.x, block / grid.x, 0};
+    ++blocks_begun;
     run_block(threads);
   }
 }

@@ -19,6 +19,9 @@ extern Index thread_index, block_index, grid_size, block_size;
 // Whether blocks, warps and threads run from the last to the first. No result may depend on it.
 extern bool reversed;
 
+// Counts the blocks that have run or run now, of all kernels.
+extern std::uint64_t blocks_begun;
+
 // The barrier of a block.
 void wait_for_block();
 // The same, with a value of each thread: the or of those of all threads that have not ended.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <optional>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kGuard = 1024;  // more than a row of the tensors here
 constexpr std::size_t kPage = 4096, kAlignment = 16;
+constexpr std::uintptr_t kFirstAddress = 0x2000'0000'0000, kApart = 0x1'0000'0000;
 constexpr std::byte kValue{0xC3};
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -24,6 +26,7 @@ struct Pages {
 std::array<Pages, 64> fenced;  // those of the tensors of a call; unused ones are null
 std::size_t fenced_end = 0;    // behind the last one that was used
 std::optional<Fence> next;     // of the next allocation
+std::size_t next_past = 0;     // and where it begins
 
 Pages* pages_of(const void* data) {
   const auto holds = [&](const Pages& each) { return each.begin <= data && data < each.end; };
@@ -39,15 +42,17 @@ Pages around(const void* data, std::size_t bytes) {
 }
 
 void* allocate_fenced(std::size_t bytes, Fence fence) {
-  const std::size_t inside = round_up(bytes, kPage);
+  const std::size_t inside = round_up(bytes + next_past, kPage);
   const auto place = std::find_if(fenced.begin(), fenced.end(), [](const Pages& each) { return each.begin == nullptr; });
-  void* const all = mmap(nullptr, inside + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // Each tensor has the same address in every process, if the system can: a mutant may be seen at some addresses alone.
+  auto* const wanted = reinterpret_cast<void*>(kFirstAddress + static_cast<std::uintptr_t>(place - fenced.begin()) * kApart);
+  void* const all = mmap(wanted, inside + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == fenced.end() || all == MAP_FAILED) throw std::bad_alloc();
   std::byte* const begin = static_cast<std::byte*>(all) + kPage;
   if (mprotect(begin, inside, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
   *place = {begin, begin + inside};
   fenced_end = std::max(fenced_end, static_cast<std::size_t>(place - fenced.begin()) + 1);
-  return fence == Fence::before ? begin : begin + inside - round_up(bytes, kAlignment);
+  return fence == Fence::before ? begin + next_past : begin + inside - round_up(bytes, kAlignment);
 }
 
 void* allocate(std::size_t bytes) {
@@ -84,8 +89,9 @@ bool guards_hold(const void* data, std::size_t bytes) {
          std::all_of<const std::byte*>(first + bytes, pages.end, holds);
 }
 
-std::vector<std::byte> fenced_copy(const std::vector<std::byte>& bytes, Fence fence) {
+std::vector<std::byte> fenced_copy(const std::vector<std::byte>& bytes, Fence fence, std::size_t past) {
   next = fence;
+  next_past = past;
   std::vector<std::byte> copy(bytes.begin(), bytes.end());
   next.reset();
   return copy;

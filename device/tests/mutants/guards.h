@@ -12,8 +12,9 @@ void renew_guards(const void* data, std::size_t bytes);
 bool guards_hold(const void* data, std::size_t bytes);
 
 // The side of a tensor on which such a page begins at once: at its first byte, or after its last one, counted to the next multiple of
-// 16 bytes. The page of the other side is less than a page away, with guards before it.
+// 16 bytes. The page of the other side is less than a page away, with guards before it. `past`: bytes between the page before and the
+// tensor.
 enum class Fence { before, behind };
-std::vector<std::byte> fenced_copy(const std::vector<std::byte>& bytes, Fence fence);
+std::vector<std::byte> fenced_copy(const std::vector<std::byte>& bytes, Fence fence, std::size_t past = 0);
 
 }  // namespace assay::mutants

@@ -148,10 +148,10 @@ json matrix_of(const std::vector<Trial>& trials, const std::vector<Hunted>& foun
       kill(key, trials[static_cast<std::size_t>(each.first)].name, std::string(1, static_cast<char>(each.how)), each.kills);
     } else if (options.again && earlier != record.killed.end()) {
       kill(key, earlier->second.at("case"), earlier->second.at("by"), earlier->second.at("kills"));
-    } else if (each.reaching == 0) {
-      constant.push_back(key);
+    } else if (equivalent.contains(key)) {
+      proved.push_back(key);
     } else {
-      (equivalent.contains(key) ? proved : open).push_back(key);
+      (each.reaching == 0 ? constant : open).push_back(key);
     }
   }
   return {{"room", kRoom},        {"mutants", kCount}, {"cases", cases},         {"killed", killed},

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Writes copies of CUDA sources with numbered points, each of which is one small fault when it is chosen at run time (mutation.h).
 
-    mutate.py --root CHECKOUT --out FOLDER [--host] SOURCE...
+    mutate.py --root CHECKOUT --out FOLDER [--host] [--shared-memory] SOURCE...
 
 A SOURCE is a path below CHECKOUT. FOLDER gets a copy of each under the same path, and points.inc: a row for each mutant, by number.
 What a mutant is called does not depend on its number, so that a record stays true when lines are added: file, the text of its line,
 which of the equal lines, which point of the line, and what is changed. With --host each launch and memset that the host makes is a
-point too: it can be left out.
+point too: it can be left out. With --shared-memory, for kernels that the host runs, what each block finds in its shared memory is
+nothing that it may count on, and has guards behind it (shared_memory.h).
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ POINTS = re.compile(r"""
 
 # A statement of the host that launches a kernel or fills memory.
 HOST_STATEMENT = re.compile(r"^[ ]+(?P<statement>(?:launch_kernel|check_cuda)\()", re.MULTILINE)
+
+# Shared memory of a fixed size, and the names that are declared there.
+SHARED = re.compile(r"(?<!extern )__shared__ (?P<declared>[^;()]*);")
+DECLARATOR = re.compile(r"(\w+)(?:\[[^\]]*\])*\s*(?=,|$)")
 
 BLANKED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'""", re.DOTALL)
 # Lines on which nothing is a point: directives, what only the compiler reads, and checks of arguments, which no valid call reaches.
@@ -140,7 +145,19 @@ def left_out(match: re.Match[str], text: str, number: int) -> tuple[list[str], l
     return [f"no {what.group()}"], [Edit(begin, begin, f"{{ if (!{PREFIX}is_left_out({number})) "), Edit(end + 1, end + 1, " }")]
 
 
-def mutate(file: str, source: str, first: int, host: bool = False) -> tuple[str, list[Mutant]]:
+def guarded_shared_memory(text: str) -> list[Edit]:
+    """Edits that put the shared memory of each declaration into a structure with guards behind it, and let a block enter it."""
+    edits = []
+    for number, match in enumerate(SHARED.finditer(text)):
+        plain = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", match["declared"]))
+        names = ", ".join([each.group(1) for each in DECLARATOR.finditer(plain)] + [f"guard_{number}"])
+        edits += [Edit(match.start(), match.start("declared"), "static struct { "),
+                  Edit(match.end(), match.end(), f" {PREFIX}SharedGuard guard; }} shared_{number}; "
+                       f"auto& [{names}] = shared_{number}; {PREFIX}enter_shared(shared_{number});")]
+    return edits
+
+
+def mutate(file: str, source: str, first: int, host: bool = False, shared_memory: bool = False) -> tuple[str, list[Mutant]]:
     """The copy of a source whose mutants are numbered from `first`, and the mutants. `host`: those of HOST_STATEMENT too."""
     text = blank(BLANKED, source)
     of_device = device_code(text)
@@ -158,7 +175,7 @@ def mutate(file: str, source: str, first: int, host: bool = False) -> tuple[str,
         of_line.append(ordinal[line.strip()])
         ordinal[line.strip()] += 1
     mutants: list[Mutant] = []
-    edits: list[Edit] = []
+    edits = guarded_shared_memory(text) if shared_memory else []
     at_line: Counter[int] = Counter()
     for match, plant in points:
         line = bisect.bisect_right(starts, match.start()) - 1
@@ -174,7 +191,8 @@ def mutate(file: str, source: str, first: int, host: bool = False) -> tuple[str,
         out += [source[at:edit.begin], edit.text]
         at = edit.end
     out.append(source[at:])
-    return '#include "device/tests/mutants/mutation.h"\n#line 1 "' + file + '"\n' + "".join(out), mutants
+    headers = ["mutation.h", "shared_memory.h"] if shared_memory else ["mutation.h"]
+    return "".join(f'#include "device/tests/mutants/{each}"\n' for each in headers) + '#line 1 "' + file + '"\n' + "".join(out), mutants
 
 
 def quoted(text: str) -> str:
@@ -197,11 +215,12 @@ def main() -> int:
     parser.add_argument("--root", required=True, type=pathlib.Path, help="the checkout")
     parser.add_argument("--out", required=True, type=pathlib.Path, help="the folder of the copies")
     parser.add_argument("--host", action="store_true", help="launches and memsets of the host are points too")
+    parser.add_argument("--shared-memory", action="store_true", help="shared memory has guards, and holds nothing of an earlier block")
     parser.add_argument("sources", nargs="+", metavar="SOURCE", help="a path below the checkout")
     given = parser.parse_args()
     mutants: list[Mutant] = []
     for name in given.sources:
-        copy, made = mutate(name, (given.root / name).read_text(), len(mutants), given.host)
+        copy, made = mutate(name, (given.root / name).read_text(), len(mutants), given.host, given.shared_memory)
         mutants += made
         write(given.out / name, copy)
     write(given.out / "points.inc", "".join(rows(mutants)))

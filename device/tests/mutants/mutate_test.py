@@ -70,6 +70,15 @@ class Points(unittest.TestCase):
                          "if (condition(0, static_cast<bool>(maximum(2, a, literal(3, 1)) > Compared{5} > b))) "
                          "(is(6) ? 0u : atomicOr(p, literal(7, 2)));")
 
+    def test_shared_memory_has_guards(self):
+        source = "__global__ void kernel() {\n  __shared__ Pair<A, B<n>> one, two[4];\n  extern __shared__ int sized[];\n}\n"
+        copy, _ = mutate.mutate("a.cu", source, 0, shared_memory=True)
+        self.assertIn("static struct { Pair<A, B<n>> one, two[literal(0, 4)]; SharedGuard guard; } shared_0; "
+                      "auto& [one, two, guard_0] = shared_0; enter_shared(shared_0);\n  extern __shared__ int sized[];",
+                      copy.replace(mutate.PREFIX, ""))
+        self.assertIn('#include "device/tests/mutants/shared_memory.h"', copy)
+        self.assertNotIn("SharedGuard", mutate.mutate("a.cu", source, 0)[0])
+
     def test_numbers_go_on_and_names_stay(self):
         first, second = (mutate.mutate("a.cu", "\n" * lines + "__device__ int f() {\n return 5;\n}\n", number)[1]
                          for lines, number in ((0, 0), (7, 100)))
@@ -78,6 +87,40 @@ class Points(unittest.TestCase):
     def test_equal_lines_have_names_of_their_own(self):
         names = [each.name for each in mutate.mutate("a.cu", "__device__ void f() {\n g(5);\n g(5);\n}\n", 0)[1]]
         self.assertEqual(len(set(names)), 2)
+
+
+def compiled_for_host(source: str) -> list[bool]:
+    """For each line, whether a compiler of the host alone sees it: no architecture of a device is defined there."""
+    seen, open_parts = [], [True]
+    for line in source.split("\n"):
+        directive = line.strip()
+        if directive.startswith("#if"):
+            of_device = re.search(r"__CUDA_ARCH__|\bASSAY_NVFP4_MMA$", directive) is not None
+            open_parts.append(open_parts[-1] and not (of_device and not directive.startswith("#ifndef")))
+        elif directive.startswith("#else"):
+            open_parts[-1] = open_parts[-2] and not open_parts[-1]
+        elif directive.startswith("#endif"):
+            open_parts.pop()
+        seen.append(open_parts[-1])
+    return seen
+
+
+class NotReached(unittest.TestCase):
+    """What README.md says of the points that no call reaches."""
+
+    ROOMS = ("nvfp4", "token_permutation")
+    ARRAY = re.compile(r"(?:__shared__ |const )?[\w:]+ \w+\[")
+
+    def test_the_compiler_alone_reads_them(self):
+        for room in self.ROOMS:
+            missing = set(json.loads((HERE / f"{room}.json").read_text())["not_reached"])
+            for file in sorted({each.split(": ")[0] for each in missing}):
+                source = (HERE.parents[2] / file).read_text()
+                lines, seen = source.split("\n"), compiled_for_host(source)
+                for mutant in mutate.mutate(file, source, 0)[1]:
+                    text = lines[mutant.line - 1].strip()
+                    if f"{file}: {mutant.name}: {mutant.change}" in missing:
+                        self.assertTrue(not seen[mutant.line - 1] or "if constexpr" in text or self.ARRAY.match(text), mutant)
 
 
 class Figures(unittest.TestCase):

@@ -11,6 +11,7 @@
 #include "device/tests/mutants/guards.h"
 #include "device/tests/mutants/product_faults.h"
 #include "device/tests/mutants/room.h"
+#include "device/tests/mutants/shared_memory.h"
 #include "reference/types/error.h"
 
 namespace assay::mutants {
@@ -20,11 +21,11 @@ using conformance::CaseLine;
 using conformance::give_outputs;
 using conformance::poison;
 
-// Calls `visit` with the storage of every tensor of the case.
+// Calls `visit` with the name and the storage of every tensor of the case.
 template <class Visit>
 void for_each_tensor(Case& problem, Visit visit) {
   for (auto* tensors : {&problem.in, &problem.out}) {
-    for (auto& [name, tensor] : *tensors) visit(tensor.bytes);
+    for (auto& [name, tensor] : *tensors) visit(name, tensor);
   }
 }
 
@@ -75,8 +76,9 @@ namespace {
 Outcome attempt_in_order(const Trial& trial, bool reversed) {
   Case problem = trial.problem;
   for (auto& [name, tensor] : problem.out) poison(tensor);
-  for_each_tensor(problem, [&](std::vector<std::byte>& bytes) {
-    bytes = fenced_copy(bytes, reversed ? Fence::before : Fence::behind);
+  for_each_tensor(problem, [&](const std::string& name, Tensor& tensor) {
+    std::vector<std::byte>& bytes = tensor.bytes;
+    bytes = fenced_copy(bytes, reversed ? Fence::before : Fence::behind, reversed ? begins_past(name, tensor) : 0);
     renew_guards(bytes.data(), bytes.size());
   });
   device::host::reversed = reversed;
@@ -88,8 +90,10 @@ Outcome attempt_in_order(const Trial& trial, bool reversed) {
   for (const auto& [name, tensor] : trial.expected) {
     if (problem.out.at(name).bytes != tensor.bytes) return Outcome::bits;
   }
-  bool kept = true;
-  for_each_tensor(problem, [&](const std::vector<std::byte>& bytes) { kept = kept && guards_hold(bytes.data(), bytes.size()); });
+  bool kept = shared_guards_hold();
+  for_each_tensor(problem, [&](const std::string&, const Tensor& tensor) {
+    kept = kept && guards_hold(tensor.bytes.data(), tensor.bytes.size());
+  });
   for (const auto& [name, tensor] : trial.problem.in) kept = kept && problem.in.at(name).bytes == tensor.bytes;
   return kept ? Outcome::same : Outcome::memory;
 }

@@ -28,7 +28,7 @@ enum class Outcome : char { same = '.', bits = 'b', memory = 'm', status = 's', 
 std::vector<Trial> trials_of(const conformance::CaseLine& line, std::size_t most_bytes);
 
 // Makes the call into poisoned outputs, with the blocks and threads in their order, and pages behind the tensors that nothing may
-// touch; then from the last to the first, with such pages before the tensors.
+// touch; then from the last to the first, with such pages before the tensors, which begin at other addresses (begins_past()).
 Outcome attempt(const Trial& trial);
 
 }  // namespace assay::mutants
