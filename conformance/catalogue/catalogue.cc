@@ -100,7 +100,10 @@ std::vector<CaseLine> lines_of(Profile profile, bool covers) {
     append(lines, thin_lines());
     append(lines, rule_lines(0));
     append(lines, plan_lines(0));
-    if (covers) append_written(lines, Profile::standard, true);
+  }
+  if (covers) {
+    append_written(lines, Profile::smoke, true);
+    if (profile != Profile::smoke) append_written(lines, Profile::standard, true);
   }
   if (profile == Profile::full) {
     append_written(lines, Profile::full);

@@ -26,17 +26,18 @@ void write_cover(const CoverFiles& files, const KillMatrix& matrix, const std::v
 }
 
 // A file without a case is none.
-void write_profile(const std::string& folder, const KillMatrix& matrix, const ProfileCover& cover, const std::string& profile,
-                   int times, std::uint64_t seed) {
-  const std::string path = (std::filesystem::path(folder) / ("cover_" + profile + ".txt")).string();
+void write_profile(const std::string& folder, const KillMatrix& matrix, const ProfileCover& cover, Profile profile, int times,
+                   std::uint64_t seed) {
+  const std::string path = (std::filesystem::path(folder) / fmt::format("cover_{}.txt", name_of(profile))).string();
   if (cover.lines.empty()) {
     std::error_code none;
     std::filesystem::remove(path, none);
-    say("{}: needs no further line to kill {} mutants\n", profile, cover.mutants);
+    say("{}: needs no further line to kill {} mutants\n", name_of(profile), cover.mutants);
     return;
   }
   write_output(path, text_of(cover, profile, matrix, times, seed));
-  say("{}: {} further lines, so that it kills {} mutants, written to {}\n", profile, cover.lines.size(), cover.mutants, path);
+  say("{}: {} further lines, so that it kills {} mutants, written to {}\n", name_of(profile), cover.lines.size(), cover.mutants,
+      path);
 }
 
 }  // namespace
@@ -48,6 +49,11 @@ void write_covers(const CoverFiles& files, const KillMatrix& matrix, const std::
 }
 
 void write_profile_covers(const std::string& folder, const KillMatrix& matrix, std::uint64_t seed) {
+  const auto offered = [&](Profile profile, double most_work) {
+    std::vector<bool> made;
+    for (const KillingCase& each : matrix.cases) made.push_back(each.work <= most_work && is_for(profile, each.line));
+    return made;
+  };
   const auto texts_of = [](Profile profile) {
     std::vector<std::string> made;
     for (const CaseLine& each : catalogue_without_covers(profile)) made.push_back(to_text(each));
@@ -58,12 +64,14 @@ void write_profile_covers(const std::string& folder, const KillMatrix& matrix, s
     of_standard.push_back(row.family != "benign");
     of_smoke.push_back(row.family != "benign" && row.family != kNotOfSmoke);
   }
-  const ProfileCover smoke = profile_cover(matrix, texts_of(Profile::smoke), kSmokeTimes, seed, kSmokeWork, of_smoke);
-  write_profile(folder, matrix, smoke, "smoke", kSmokeTimes, seed);
+  const ProfileCover smoke =
+      profile_cover(matrix, texts_of(Profile::smoke), kSmokeTimes, seed, offered(Profile::smoke, kSmokeWork), of_smoke);
+  write_profile(folder, matrix, smoke, Profile::smoke, kSmokeTimes, seed);
   std::vector<std::string> there = texts_of(Profile::standard);
   there.insert(there.end(), smoke.lines.begin(), smoke.lines.end());
-  write_profile(folder, matrix, profile_cover(matrix, there, kStandardTimes, seed, kStandardWork, of_standard), "standard",
-                kStandardTimes, seed);
+  write_profile(folder, matrix,
+                profile_cover(matrix, there, kStandardTimes, seed, offered(Profile::standard, kStandardWork), of_standard),
+                Profile::standard, kStandardTimes, seed);
 }
 
 }  // namespace assay::conformance

@@ -19,7 +19,7 @@ class Covering {
       int possible = 0, there = 0;
       for (const std::int32_t killer : matrix.rows[row].killers) {
         const bool is_given = !demand.given.empty() && demand.given[at(killer)];
-        if (!is_given && demand.most_work > 0 && matrix.cases[at(killer)].work > demand.most_work) continue;
+        if (!is_given && !demand.offered.empty() && !demand.offered[at(killer)]) continue;
         ++possible;
         there += is_given;
         if (!is_given) kills_[at(killer)].push_back(row);

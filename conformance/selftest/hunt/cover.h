@@ -14,7 +14,7 @@ struct CoverDemand {
   std::uint64_t seed = 1;         // decides between equal cases
   std::vector<bool> counts = {};  // if not empty: whether a row is a reason to take a case
   std::vector<bool> given = {};   // if not empty: whether a case is there anyway; it is not among those that are returned
-  double most_work = 0;           // costlier cases are not taken, and need not be; 0: no limit
+  std::vector<bool> offered = {};  // if not empty: whether a case may be taken; the others need not be
 };
 
 // Indices of matrix.cases, ascending: with those that are given they kill each mutant as often as is demanded, and without any one of
