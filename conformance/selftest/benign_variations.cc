@@ -96,6 +96,16 @@ Perform followed(const std::string& line) {
     right(request);
   };
 }
+// What an unstated product may be (spec exactness-1.2, 1.3): sums of fused steps, narrower than f32 only where the usual unit of the
+// architecture is. Flushed subnormals and chains that are multiplied by a ratio of scales have to be stated with their plan.
+bool has_to_state_plan(const AccumulationPlan& plan) {
+  return plan.subnormals == Subnormals::flushed || rescales(plan.promotion);
+}
+bool has_to_state_unit(const Request& request, const AccumulationPlan& plan) {
+  const TensorCoreUnit &unit = *find_tensor_core_unit(plan.unit), &usual = *find_tensor_core_unit(numerics_of(request).unit);
+  const auto is_narrow = [](const TensorCoreUnit& each) { return each.accumulator == Accumulator::e8m13_truncated; };
+  return unit.sum != StepSum::fused || unit.accumulator == Accumulator::f16_nearest || (is_narrow(unit) && !is_narrow(usual));
+}
 void state_no_plan(assay_numerics& stated) { stated.plan[0] = stated.plan_line[0] = '\0'; }
 void claim_nothing(assay_numerics& stated) { stated.deterministic = stated.batch_invariant = 0; }
 
@@ -115,18 +125,20 @@ void add_plans(std::vector<CallFault>& to) {
       std::snprintf(said.plan, sizeof said.plan, "%s", name.c_str());
     };
     to.push_back(stated);
-    // A bound has no room for subnormals that are flushed: a library has to state that.
-    if (plan.subnormals == Subnormals::flushed) continue;
+    if (has_to_state_plan(plan)) continue;
     stated.id = "benign.unstated." + name;
     stated.says = "plan " + name + " is followed and only its unit is stated";
     stated.state = state_no_plan;
     to.push_back(stated);
     // Every second call follows it, and the others the usual one.
     const auto turns = std::make_shared<Turns>();
+    const When may_be_silent = [line, &plan](const Request& request) {
+      return may_choose(request, line) && !has_to_state_unit(request, plan);
+    };
     CallFault in_turn =
         benign("in_turn." + name, "plan " + name + " is followed by every second call; no plan and no determinism is stated",
-               applies, [turns, line](Request& request) {
-                 if (turns->of(request) % 2 == 0) follow(line)(request);
+               may_be_silent, [turns, line, may_be_silent](Request& request) {
+                 if (may_be_silent(request) && turns->of(request) % 2 == 0) follow(line)(request);
                  right(request);
                });
     in_turn.state = [](assay_numerics& said) {
