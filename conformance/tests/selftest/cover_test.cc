@@ -70,18 +70,19 @@ TEST(Cover, TakesNoCaseForRowsThatDoNotCount) {
   EXPECT_EQ(cover_of(matrix, {1, 1, {true, false}}), (std::vector<std::int32_t>{0}));
 }
 
-// With cases that are there anyway and cases that cost too much, by trying every set of the others.
-TEST(Cover, GivenCasesAreNotTakenAndCostlyOnesNeedNotBe) {
+// With cases that are there anyway and cases that are not offered, by trying every set of the others.
+TEST(Cover, GivenCasesAreNotTakenAndThoseThatAreNotOfferedNeedNotBe) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     const KillMatrix matrix = drawn(8, 12, 3, seed);
-    CoverDemand demand{1 + static_cast<int>(seed % 2), seed, {}, std::vector<bool>(8), 6};
+    CoverDemand demand{1 + static_cast<int>(seed % 2), seed, {}, std::vector<bool>(8), std::vector<bool>(8)};
     unsigned given = 0, usable = 0;
     for (unsigned i = 0; i < 8; ++i) {
       if ((seed >> (i % 5) & 1) != 0 && i % 3 == 0) {
         demand.given[i] = true;
         given |= 1u << i;
       }
-      if (demand.given[i] || matrix.cases[i].work <= 6) usable |= 1u << i;
+      demand.offered[i] = matrix.cases[i].work <= 6;
+      if (demand.given[i] || demand.offered[i]) usable |= 1u << i;
     }
     KillMatrix possible = matrix;
     for (KillRow& row : possible.rows) std::erase_if(row.killers, [&](std::int32_t each) { return (usable >> each & 1) == 0; });
