@@ -5,6 +5,7 @@
 #include "conformance/ops/grouped_gemm.h"
 #include "conformance/ops/grouped_layout.h"
 #include "conformance/ops/op.h"
+#include "conformance/ops/named_plan.h"
 #include "conformance/ops/words.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/gemm/problem.h"
@@ -166,11 +167,7 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
   parsed.architecture =
       request.text_or("arch", problem.kind == GemmKind::mxfp8 || problem.kind == GemmKind::nvfp4 ? "sm100" : "sm90");
   problem.architecture = parsed.architecture;
-  parsed.plan_name = request.text_or("plan", "");
-  if (!parsed.plan_name.empty()) {
-    problem.plan = find_accumulation_plan(parsed.plan_name);
-    if (problem.plan == nullptr) throw NotSupported("no accumulation plan is named '" + parsed.plan_name + "'");
-  }
+  problem.plan = named_plan(request);
 
   std::int64_t rows_x = -1, rows_dy = -1, rows_w = -1;
   std::vector<std::int64_t> weight_rows(parsed.splits.size(), problem.N);

@@ -15,7 +15,7 @@ struct ParsedGroupedGemm {
   std::vector<std::int64_t> splits;
   GroupRows rows;  // of a grouped_layout other than splits
   std::vector<float> alpha, beta;
-  std::string architecture, plan_name;
+  std::string architecture;
   GroupedGemmProblem problem;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "conformance/ops/named_plan.h"
 #include "conformance/ops/words.h"
 #include "reference/types/sizes.h"
 
@@ -39,10 +40,7 @@ void parse_linear(const Request& request, const char* activation, LinearRequest&
   config = linear_config_of(request);
   parsed.architecture = linear_architecture_of(request, config.recipe);
   config.architecture = parsed.architecture;
-  if (const std::string plan = request.text_or("plan", ""); !plan.empty()) {
-    parsed.plan = find_accumulation_plan(plan);
-    if (parsed.plan == nullptr) throw NotSupported("no accumulation plan is named '" + plan + "'");
-  }
+  parsed.plan = named_plan(request);
   parsed.bias = request.flag("bias");
   parsed.splits = request.splits();
   LinearShape& shape = parsed.shape;

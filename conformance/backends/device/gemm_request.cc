@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "conformance/ops/named_plan.h"
 #include "conformance/ops/words.h"
 #include "device/gemm/plan_key.h"
 #include "reference/layout/scale_shape.h"
@@ -121,11 +122,7 @@ GemmRequest::GemmRequest(const Request& request)
   if (scaling != "per_group" && scaling != "per_row_column")
     throw InvalidArgument("attribute scaling", "'" + scaling + "'", "per_group or per_row_column");
   call_.row_and_column_scales = scaling == "per_row_column";
-  const std::string plan = request.text_or("plan", "");
-  if (!plan.empty()) {
-    plan_ = find_accumulation_plan(plan);
-    if (plan_ == nullptr) throw NotSupported("no accumulation plan is named '" + plan + "'");
-  }
+  plan_ = named_plan(request);
 
   const std::int64_t groups = splits_.groups(), d_columns = layout == GemmLayout::TN ? call_.N : call_.K;
   const std::int64_t rows_x = layout == GemmLayout::NN ? -1 : rows_of(request, "x", kind, call_.K);
