@@ -15,6 +15,7 @@
 #include "conformance/ops/answer.h"
 #include "device/emulated_gemm/problem.h"
 #include "device/tests/emulated_gemm/poisoned_outputs.h"
+#include "device/tests/emulated_gemm/run_kernel.h"
 #include "reference/types/tensor.h"
 
 namespace assay::conformance {
@@ -34,7 +35,8 @@ struct HostMemory {
   };
   std::vector<Block> blocks;
   explicit HostMemory(std::int64_t bytes) : blocks(static_cast<std::size_t>(bytes / 256 + 1)) {
-    std::memset(blocks.data(), 0xA5, blocks.size() * sizeof(Block));
+    std::memset(blocks.data(), device::host::reversed ? 0 : 0xA5, blocks.size() * sizeof(Block));
+    std::memset(&blocks.back(), 0xA5, sizeof(Block));
   }
   // Ends the program where something was stored behind these bytes.
   ~HostMemory() {

@@ -136,7 +136,10 @@ const char* const kLines[] = {
     "grouped_gemm kind=fp8_per_tensor x_type=e5m2 d_type=f32 plan=unit=sm90.mma.fp8.to_f16 splits=72 N=8 K=48 data=step_edges "
     "seed=3033",
     "grouped_gemm kind=bf16 d_type=f32 plan=unit=sm90.wgmma.f16 splits=136 N=8 K=48 data=step_edges seed=3044",
-    "grouped_gemm kind=f16 d_type=f32 plan=unit=sm90.wgmma.f16.to_f16 splits=136 N=8 K=48 data=step_edges seed=3054", nullptr};
+    "grouped_gemm kind=f16 d_type=f32 plan=unit=sm90.wgmma.f16.to_f16 splits=136 N=8 K=48 data=step_edges seed=3054",
+    "grouped_gemm kind=bf16 d_type=f32 plan=unit=narrow.bf16 splits=9 N=8 K=20 data=clustered seed=471",
+    // As many groups as threads, of a row each.
+    "grouped_gemm kind=bf16 d_type=f32 splits=1024x1 N=1 K=2 seed=473", nullptr};
 
 // Few fraction bits show the exponents at which terms are cut, which those of the units of the table seldom do.
 const bool kUnits = [] {
