@@ -1,7 +1,6 @@
 #include "conformance/catalogue/catalogue.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <set>
 
 #include "conformance/cases/case_schema.h"
@@ -22,12 +21,6 @@ void append_written(std::vector<CaseLine>& lines, Profile section, bool covers =
   for (const CaseText& each : written_cases()) {
     if (each.is_cover == covers) append(lines, each.of(section));
   }
-}
-
-void insert_written_covers(std::vector<CaseLine>& lines, std::size_t place, Profile section) {
-  std::vector<CaseLine> covers;
-  append_written(covers, section, true);
-  lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(place), covers.begin(), covers.end());
 }
 
 // `pattern` with * and ? against the whole of `text`.
@@ -89,12 +82,10 @@ std::string_view name_of(Profile profile) {
 
 namespace {
 
-// The cases of a profile begin with those of the smaller one. What computes lines from those before it does not see the covers: they
-// would change what it computes, and are put in afterwards.
+// What computes lines from those before it does not see the covers: they would change what it computes.
 std::vector<CaseLine> lines_of(Profile profile, bool covers) {
   std::vector<CaseLine> lines;
   append_written(lines, Profile::smoke);
-  const std::size_t smoke_end = lines.size();
   if (profile != Profile::smoke) {
     append_written(lines, Profile::standard);
     append(lines, covered_lines(0));
@@ -111,7 +102,6 @@ std::vector<CaseLine> lines_of(Profile profile, bool covers) {
     append(lines, plan_lines(0));
     if (covers) append_written(lines, Profile::standard, true);
   }
-  if (covers) insert_written_covers(lines, smoke_end, Profile::smoke);
   if (profile == Profile::full) {
     append_written(lines, Profile::full);
     append(lines, covered_lines(1));

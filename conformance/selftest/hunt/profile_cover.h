@@ -29,7 +29,7 @@ struct ProfileCover {
 ProfileCover profile_cover(const KillMatrix& matrix, const std::vector<std::string>& there, int times, std::uint64_t seed,
                            const std::vector<bool>& offered, const std::vector<bool>& counts);
 
-// The whole file, with the lines in the profile's section.
+// The whole file. Both are of the standard profile.
 std::string text_of(const ProfileCover& cover, Profile profile, const KillMatrix& matrix, int times, std::uint64_t seed);
 
 }  // namespace assay::conformance
