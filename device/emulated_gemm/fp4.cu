@@ -18,6 +18,7 @@
 #include "device/emulated_gemm/step.cuh"
 #include "device/emulated_gemm/walk.cuh"
 #include "device/support/launch.cuh"
+#include "device/support/vectors.h"
 
 namespace assay::device::emulated {
 namespace {
@@ -30,10 +31,12 @@ constexpr int kElements = 32;          // of a thread
 constexpr int kUnits = 3;              // groups of 16 that a thread loads a step: 2 of rows, 1 of columns
 
 struct Stage {
-  std::uint32_t values[kTileRows + kTileColumns][kPitch];  // bf16 pairs; rows first, then columns
+  alignas(16) std::uint32_t values[kTileRows + kTileColumns][kPitch];  // bf16 pairs; rows first, then columns
   Term scales[kTileRows + kTileColumns][kGroups];
   float chain[kElements][kThreads];
 };
+ASSAY_HOLDS_VECTORS(uint4, Stage, values);
+static_assert(kPitch % 4 == 0);  // each row of them too
 
 // Sixteen codes and their scale.
 struct Codes {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "device/emulated_gemm/tile_formats.cuh"
+#include "device/support/vectors.h"
 
 namespace assay::device::emulated {
 
@@ -19,10 +20,13 @@ constexpr int kUnits = 3;                    // that a thread loads a stage: 2 o
 constexpr int kNoTerm = -20000;              // "exponent" where there is no product
 
 struct TileStage {
-  float values[kTileRows + kTileColumns][kValuePitch];          // rows first, then columns
-  std::uint32_t powers[kTileRows + kTileColumns][kPowerPitch];  // bf16 pairs
-  std::int32_t tops[kChunk / 8][kTileRows + kTileColumns];      // bf16: exponent that B^0 stands for in each step
+  alignas(16) float values[kTileRows + kTileColumns][kValuePitch];          // rows first, then columns
+  alignas(16) std::uint32_t powers[kTileRows + kTileColumns][kPowerPitch];  // bf16 pairs
+  std::int32_t tops[kChunk / 8][kTileRows + kTileColumns];                  // bf16: exponent that B^0 stands for in each step
 };
+ASSAY_HOLDS_VECTORS(float4, TileStage, values);
+ASSAY_HOLDS_VECTORS(uint4, TileStage, powers);
+static_assert(kValuePitch % 4 == 0 && kPowerPitch % 4 == 0);  // each row of them too
 
 // One operand's part of a block: where its elements are.
 template <class Code>

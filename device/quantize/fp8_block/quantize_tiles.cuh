@@ -46,6 +46,7 @@ struct Shared {
   static constexpr int kTileBytes = kRawBytes > kCodeBytes ? kRawBytes : kCodeBytes;
   static constexpr int kMaximaBytes = !kSquare && kParts & kColumnPart ? kWarps * kBlock * Element<X>::kBytes : 0;
   static constexpr int kBytes = kTileBytes + kMaximaBytes;
+  static_assert(kTileBytes % 16 == 0);  // maxima are stored as vectors
 };
 
 // In shared memory, one per block.

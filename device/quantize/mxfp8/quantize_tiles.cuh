@@ -31,6 +31,7 @@
 #include "device/quantize/mxfp8/thread_layout.cuh"
 #include "device/support/launch.cuh"
 #include "device/support/noop.cuh"
+#include "device/support/vectors.h"
 
 #if defined(__CUDACC__)
 
@@ -49,9 +50,10 @@ constexpr int blocks_per_sm(int with_instructions) {
 enum Parts : unsigned { kRowPart = 1, kColumnPart = 2, kDbiasPart = 4 };
 
 struct Shared {
-  float sums[2][kTile];                            // of a half of 64 rows
+  alignas(16) float sums[2][kTile];                // of a half of 64 rows
   std::uint32_t column_scale[kTile / kBlock][32];  // 4 columns per word
 };
+ASSAY_HOLDS_VECTORS(float4, Shared, sums);
 
 template <bool kAligned>
 __device__ __forceinline__ void store_codes(std::uint8_t* to, std::uint32_t codes, int columns_inside) {

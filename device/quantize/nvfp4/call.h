@@ -11,7 +11,7 @@
 namespace assay::device {
 
 // A group of rows, and the sums over the groups before it.
-struct Nvfp4Group {
+struct alignas(16) Nvfp4Group {
   std::uint32_t first_row;  // in the buffer
   std::uint32_t rows;
   std::uint32_t tiles_before;    // of 128 rows

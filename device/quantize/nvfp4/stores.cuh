@@ -7,6 +7,7 @@
 #include "device/layout/scale_layout.cuh"
 #include "device/quantize/nvfp4/call.h"
 #include "device/quantize/nvfp4/thread_layout.cuh"
+#include "device/support/vectors.h"
 
 #if defined(__CUDACC__)
 
@@ -25,6 +26,7 @@ struct Stage {
     return column * 16 + ((word >> 1 ^ (column >> 3 & 7)) << 1 | (word & 1));
   }
 };
+ASSAY_HOLDS_VECTORS(uint2, Stage, column_codes);
 
 // The first `count` bytes of 16.
 __device__ __forceinline__ void store_unit(std::uint8_t* to, const uint4& unit, int count) {

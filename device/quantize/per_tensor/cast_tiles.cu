@@ -13,6 +13,7 @@
 
 #include "device/quantize/per_tensor/patches.cuh"
 #include "device/support/noop.cuh"
+#include "device/support/vectors.h"
 
 namespace assay::device::per_tensor {
 namespace {
@@ -24,7 +25,7 @@ constexpr int kThreads = 256;
 // 32 banks.
 template <Format kX>
 struct TransposedCodes {
-  std::uint32_t word[kTileColumns<kX>][kTile / 4];
+  alignas(16) std::uint32_t word[kTileColumns<kX>][kTile / 4];
   static __device__ unsigned twist(unsigned column) { return 2 * (column / kSpan<kX> % 16); }
   __device__ std::uint32_t& at(unsigned column, unsigned row) { return word[column][row / 4 ^ twist(column)]; }
 };
@@ -33,6 +34,8 @@ template <Format kX>
 struct SharedTile {
   TransposedCodes<kX> codes;
 };
+ASSAY_HOLDS_VECTORS(uint4, SharedTile<Format::bf16>, codes);
+ASSAY_HOLDS_VECTORS(uint4, SharedTile<Format::f32>, codes);
 template <Format kX>
 struct SharedTileWithSums : SharedTile<kX> {
   StagedTile staged;

@@ -25,6 +25,7 @@
 #include "device/layout/group_table.cuh"
 #include "device/quantize/per_tensor/patches.cuh"
 #include "device/support/noop.cuh"
+#include "device/support/vectors.h"
 
 namespace assay::device::per_tensor {
 namespace {
@@ -72,6 +73,8 @@ struct SharedWindow {
   alignas(16) float scale[kHeldRows];
   std::uint32_t group[kHeldRows];
 };
+ASSAY_HOLDS_VECTORS(float4, SharedWindow<Format::bf16>, scale);
+ASSAY_HOLDS_VECTORS(float4, SharedWindow<Format::f32>, scale);
 template <Format kX>
 struct SharedWindowWithSums : SharedWindow<kX> {
   alignas(16) StagedTile staged;
