@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "conformance/ops/rule_request.h"
 #include "conformance/ops/tensor_schema.h"
 #include "reference/types/error.h"
+#include "reference/types/sizes.h"
 
 namespace assay::conformance {
 namespace {
@@ -44,13 +46,54 @@ std::int64_t groups_of(const Request& request) {
   return request.op() == "grouped_gemm" ? integer_of(request, "groups") : 1;
 }
 
-// As formula_values(), of what shapes and attributes show; the other names are absent.
-FormulaValues shown_values(const Request& request) {
+// Values of names that shapes and attributes show, as of formula_values(); the other names are absent.
+struct Shown {
+  FormulaValues values;
+  std::map<std::string, std::int64_t, std::less<>> at_most;  // of a name whose value the splits decide
+  bool grouped = false;                                      // groups follow one another: R and G say which splits there can be
+};
+
+// An extent as a formula has it: its value; or, where the splits decide, the largest, and what it is a multiple of.
+struct ShownExtent {
+  std::int64_t value = -1;  // -1: unknown
+  bool is_exact = true;
+  std::int64_t unit = 1;
+  bool allows(std::int64_t extent) const {
+    if (value < 0) return true;
+    return is_exact ? extent == value : extent <= value && (unit == 0 ? extent == 0 : extent % unit == 0);
+  }
+  std::string text() const { return value < 0 ? "?" : (is_exact ? "" : "at most ") + show(value); }
+};
+
+// Scales of op quantize_by_rule. Splits into groups of one row each but the last have the most blocks and the most padding.
+void take_rule_scales(const Request& request, Shown& shown) {
+  const auto& names = shown.values.names;
+  if (names.count("R") == 0 || names.count("K") == 0 || names.count("G") == 0) return;
+  const RuleProblem problem = rule_problem_of(request);
+  const std::int64_t K = names.at("K"), R = names.at("R"), groups = std::min(names.at("G"), R);
+  const auto blocks = [](std::int64_t extent, std::int64_t block) {
+    return block == 0 ? (extent > 0 ? 1 : 0) : ceil_div(extent, block);
+  };
+  const auto bytes = [&](std::int64_t block_rows) {
+    return stored_scales(problem.storage, problem.rule->scale_type, block_rows, blocks(K, problem.block.columns)).bytes;
+  };
+  std::int64_t all = 0;
+  if (groups > 0) {
+    const std::int64_t last = blocks(R - groups + 1, problem.block.rows);
+    all = problem.storage.per_group
+              ? checked_sum(checked_product(bytes(1), groups - 1, "groups", groups), bytes(last), "groups", groups)
+              : bytes(groups - 1 + last);
+  }
+  const std::int64_t elements = all / (bits_of(problem.rule->scale_type) / 8);
+  request.in.count("splits") == 0 ? void(shown.values.names["S"] = elements) : void(shown.at_most["S"] = elements);
+}
+
+Shown shown_values(const Request& request) {
   std::int64_t K = integer_of(request, "K");
   const std::int64_t N = integer_of(request, "N");
   if (K < 0) K = std::max(extent_of(request, "x", 1), extent_of(request, "dy", 1));
-  FormulaValues values;
-  auto& names = values.names;
+  Shown shown;
+  auto& names = shown.values.names;
   names = {{"R", rows_of(request, N, K)}, {"K", K}, {"N", N}, {"G", groups_of(request)}};
   names["length"] = extent_of(request, "amax_history", 0), names["n"] = extent_of(request, "amax_history", 1);
   if (request.in.count("row_map") != 0) {
@@ -64,7 +107,9 @@ FormulaValues shown_values(const Request& request) {
     names["K"] = K < 0 ? -1 : K / names["H"];
   }
   std::erase_if(names, [](const auto& each) { return each.second < 0; });
-  return values;
+  shown.grouped = request.in.count("splits") != 0;
+  if (request.op() == "quantize_by_rule") take_rule_scales(request, shown);
+  return shown;
 }
 
 // "a,f(b,c)" has two extents.
@@ -82,16 +127,41 @@ std::vector<std::string> extents_in(std::string_view formulas) {
   return extents;
 }
 
-// The value of a formula all of whose names have one here; else -1.
-std::int64_t shown_extent(const std::string& formula, const FormulaValues& values) {
+// The largest value of a formula with a sum over groups. What is summed grows by a step at the first of each so many rows: groups of one
+// row each but the last take the most steps.
+ShownExtent largest_sum(const std::string& formula, const FormulaValues& values) {
+  const std::int64_t R = values.names.at("R"), groups = std::min(values.names.at("G"), R);
+  const auto of = [&](std::int64_t rows) {
+    FormulaValues group = values;
+    group.group_rows = {rows};
+    return value_of_formula(formula, group);
+  };
+  if (groups <= 0) return {0, false, 0};
+  std::int64_t ones = 0, all = 0;
+  try {
+    const std::int64_t one = of(1), last = of(R - groups + 1);
+    if (__builtin_mul_overflow(one, groups - 1, &ones) || __builtin_add_overflow(ones, last, &all)) return {};
+    return {all, false, one};
+  } catch (const InvalidArgument&) {  // no int64 holds it: what splits there are may take less
+    return {};
+  }
+}
+
+// The value of a formula all of whose names have one here.
+ShownExtent shown_extent(const std::string& formula, const Shown& shown) {
+  const FormulaValues& values = shown.values;
+  if (const auto found = shown.at_most.find(formula); found != shown.at_most.end()) return {found->second, false, 1};
+  const bool sums = formula.find("sum(") != std::string::npos;
+  if (sums && (!shown.grouped || values.names.count("R") == 0 || values.names.count("G") == 0)) return {};
   for (std::size_t at = 0; at < formula.size();) {
     std::size_t end = at;
     while (end < formula.size() && std::isalpha(static_cast<unsigned char>(formula[end])) != 0) ++end;
     const std::string name = formula.substr(at, end - at);
-    if (!name.empty() && name != "blocks" && name != "up" && values.names.count(name) == 0) return -1;
+    const bool known = name.empty() || name == "blocks" || name == "up" || (sums && (name == "sum" || name == "r"));
+    if (!known && values.names.count(name) == 0) return {};
     at = std::max(end, at + 1);
   }
-  return value_of_formula(formula, values);
+  return sums ? largest_sum(formula, values) : ShownExtent{value_of_formula(formula, values)};
 }
 
 std::vector<std::string> alternatives_of(std::string_view shapes) {
@@ -104,22 +174,20 @@ std::vector<std::string> alternatives_of(std::string_view shapes) {
   return all;
 }
 
-bool is_shape(const std::vector<std::int64_t>& shape, const std::string& formulas, const FormulaValues& values) {
+bool is_shape(const std::vector<std::int64_t>& shape, const std::string& formulas, const Shown& shown) {
   const std::vector<std::string> extents = extents_in(formulas);
   if (extents.size() != shape.size()) return false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    const std::int64_t shown = shown_extent(extents[i], values);
-    if (shown >= 0 && shown != shape[i]) return false;
+    if (!shown_extent(extents[i], shown).allows(shape[i])) return false;
   }
   return true;
 }
 
 // "[G,K], here [3,40]"; '?' stands for an extent that only contents decide.
-std::string expected_text(const std::string& formulas, const FormulaValues& values) {
+std::string expected_text(const std::string& formulas, const Shown& shown) {
   std::string numbers;
   for (const std::string& extent : extents_in(formulas)) {
-    const std::int64_t shown = shown_extent(extent, values);
-    numbers += (numbers.empty() ? "" : ",") + (shown < 0 ? "?" : show(shown));
+    numbers += (numbers.empty() ? "" : ",") + shown_extent(extent, shown).text();
   }
   return "[" + formulas + "], here [" + numbers + "]";
 }
@@ -128,7 +196,7 @@ bool has_half_columns(const std::string& formulas) { return formulas.ends_with("
 
 template <class Address>
 void check_tensor(const TensorSchema& schema, const std::string& label, const View<Address>& tensor, const Request& request,
-                  const FormulaValues& values) {
+                  const Shown& shown) {
   const std::vector<Format> types = types_of(schema, request);
   if (std::find(types.begin(), types.end(), tensor.type) == types.end()) {
     std::string names;
@@ -140,20 +208,20 @@ void check_tensor(const TensorSchema& schema, const std::string& label, const Vi
   // Of two shapes the one with half the columns is that of codes that share a byte.
   if (std::any_of(shapes.begin(), shapes.end(), has_half_columns) && shapes.size() > 1)
     std::erase_if(shapes, [&](const std::string& each) { return has_half_columns(each) != (tensor.type == Format::e2m1); });
-  if (std::any_of(shapes.begin(), shapes.end(), [&](const std::string& each) { return is_shape(tensor.shape, each, values); }))
+  if (std::any_of(shapes.begin(), shapes.end(), [&](const std::string& each) { return is_shape(tensor.shape, each, shown); }))
     return;
   std::string expected;
-  for (const std::string& each : shapes) expected += (expected.empty() ? "" : " or ") + expected_text(each, values);
+  for (const std::string& each : shapes) expected += (expected.empty() ? "" : " or ") + expected_text(each, shown);
   throw InvalidArgument(label, describe(tensor), expected);
 }
 
 template <class Views>
 void check_tensors(const std::vector<TensorSchema>& among, const std::string& folder, const std::string& kind, const Views& views,
-                   const Request& request, const FormulaValues& values) {
+                   const Request& request, const Shown& shown) {
   for (const auto& [name, tensor] : views) {
     const TensorSchema* schema = find_tensor(among, name, request);
     if (schema == nullptr) throw NotSupported("op " + request.op() + " has no " + kind + " '" + name + "' here");
-    check_tensor(*schema, folder + name, tensor, request, values);
+    check_tensor(*schema, folder + name, tensor, request, shown);
   }
 }
 
@@ -171,9 +239,9 @@ void check_against_schema(const Request& request) {
     if (each.need != Need::required || request.in.count(each.name) != 0 || !holds(each, request)) continue;
     throw InvalidArgument("in/" + each.name, "absent", "a tensor (op " + request.op() + " needs it)");
   }
-  const FormulaValues values = shown_values(request);
-  check_tensors(op->in, "in/", "input", request.in, request, values);
-  check_tensors(op->out, "out/", "output", request.out, request, values);
+  const Shown shown = shown_values(request);
+  check_tensors(op->in, "in/", "input", request.in, request, shown);
+  check_tensors(op->out, "out/", "output", request.out, request, shown);
 }
 
 }  // namespace assay::conformance

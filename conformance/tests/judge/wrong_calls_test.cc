@@ -251,10 +251,8 @@ TEST_F(WrongCalls, AreRefusedAsDocumented) {
 // Sizes that only contents decide, or that are free: another size of such a tensor is not wrong for who cannot read them. Every other
 // change of a type, a rank or an extent shows in some call.
 constexpr const char* kDecidedByContents[] = {
-    "dequantize input columnwise_scale_inv",  // sum over the groups, of the padded rows of each
-    "dequantize input rowwise_scale_inv",
+    "dequantize input columnwise_scale_inv",  // sum over the groups, of the padded rows of each: up to what any splits have
     "quantize_by_rule output amax",
-    "quantize_by_rule output scale_inv",
     "swizzle input splits",  // how many groups there are shows in no other shape
     "unswizzle input splits",
     "quantize_by_rule input splits",
