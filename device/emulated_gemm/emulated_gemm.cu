@@ -284,6 +284,11 @@ std::string emulation_missing(const TensorCoreUnit& unit) {
   return "";
 }
 
+void check_emulated_gemm(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic) {
+  check_grouped_gemm(call);
+  static_cast<void>(emulated::prepare(call, arithmetic));
+}
+
 std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic) {
   const std::int64_t steps = arithmetic.plan == nullptr ? 0 : emulated::merge_steps(*arithmetic.plan);
   const std::int64_t bytes = emulated::workspace_of(call).end + steps * static_cast<std::int64_t>(sizeof(std::int16_t));

@@ -22,6 +22,10 @@ std::string emulation_missing(const TensorCoreUnit& unit);
 // Bytes of device memory that the call needs besides its tensors; depends on sizes, types and the plan only.
 std::int64_t emulated_gemm_workspace_bytes(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic);
 
+// The checks that emulated_grouped_gemm() makes before it launches anything, but for those of the workspace and of the number of tiles,
+// which is that of the device's kernel. Needs no device.
+void check_emulated_gemm(const GroupedGemmCall& call, const EmulatedArithmetic& arithmetic);
+
 // Errors: NotSupported (emulation_missing); InvalidArgument (the call, a unit that does not take these
 // operands, a plan that does not fit the call), before anything is launched; invalid device-side values, a beta among them, are
 // reported in the status word, and then nothing is written.

@@ -45,6 +45,7 @@ const LinearKernels& device_kernels() {
       .dbias_bytes = dbias_workspace_bytes,
       .sum_with = grouped_dbias,
       .check_product = check_grouped_gemm,
+      .check_emulated = check_emulated_gemm,
       .prepare = cublaslt_prepare,
       .cublaslt_bytes = cublaslt_gemm_workspace_bytes,
       .algorithms = cublaslt_algorithms,

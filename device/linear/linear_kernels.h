@@ -20,6 +20,7 @@ struct LinearKernels {
   decltype(&grouped_dbias) sum_with;
 
   decltype(&check_grouped_gemm) check_product;
+  decltype(&check_emulated_gemm) check_emulated;
   decltype(&cublaslt_prepare) prepare;
   decltype(&cublaslt_gemm_workspace_bytes) cublaslt_bytes;
   decltype(&cublaslt_algorithms) algorithms;

@@ -99,6 +99,7 @@ PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& 
     if (!missing.empty()) throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: " + missing);
   }
   kernels.check_product(call);
+  if (path.path == GemmPath::emulated) kernels.check_emulated(call, product_settings(path, call.layout).arithmetic);
   // Without a product the library is not called; an empty group of wgrad is still cleared.
   const bool has_products = call.rows.groups > 0 && call.rows.capacity > 0 && call.N > 0 && call.K > 0;
   if (path.path != GemmPath::cublaslt || !has_products) return;

@@ -145,10 +145,14 @@ std::int64_t quantize_workspace_bytes(const QuantizeCall& call) {
   return needed_workspace(call);
 }
 
-void quantize(const QuantizeCall& call, Stream stream) {
+void check_quantize(const QuantizeCall& call) {
   check_sizes(call);
   check_pointers(call);
   check_workspace(call.workspace, call.workspace_bytes, needed_workspace(call));
+}
+
+void quantize(const QuantizeCall& call, Stream stream) {
+  check_quantize(call);
   if (call.rows.groups == 0) return;
   const CallDevice device(stream, {{"x", call.x},
                                    {"rows.splits", call.rows.splits},

@@ -40,6 +40,9 @@ struct QuantizeCall {
 // Device memory that a call needs besides its tensors. Depends on sizes and configuration only, not on splits.
 std::int64_t quantize_workspace_bytes(const QuantizeCall& call);
 
+// The checks that quantize() makes before it launches anything.
+void check_quantize(const QuantizeCall& call);
+
 // Errors: InvalidArgument and NotSupported before anything is launched; invalid device-side values in the status word.
 void quantize(const QuantizeCall& call, Stream stream);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "conformance/ops/request.h"
+#include "device/layout/check_splits.h"
 #include "device/layout/groups.h"
 #include "device/support/launch_check.h"
 #include "device/support/stream.h"
@@ -108,6 +109,12 @@ class Splits {
     if (tensor_ == nullptr) return;
     // Without groups nothing is read, but null would mean a single tensor.
     rows.splits = groups_ == 0 ? reinterpret_cast<const std::int64_t*>(anything) : static_cast<const std::int64_t*>(data_);
+  }
+  // Has the device report wrong splits, of a call that has nothing to compute.
+  void check(std::int64_t capacity, std::uint32_t* status, device::Stream stream) const {
+    device::Rows ready = rows(capacity);
+    bind(ready, status);
+    device::check_splits(ready, status, stream);
   }
 
  private:

@@ -44,7 +44,8 @@ DeviceCall dequantize_call(const Request& request) {
   refuse_other_outputs(request, {"x"});
   call.output = request.output("x", call.output_type, elements);
   return {parts.bytes(), [=](device::Stream stream, void*, std::uint32_t* status) {
-            if (call.output == nullptr) return;
+            if (call.output == nullptr) splits.check(rows, status, stream);
+            if (call.output == nullptr && elements > 0) return;  // not requested
             device::DequantizeCall ready = call;
             splits.bind(ready.rows, status);
             ready.scale_inv = splits.address(scale_inv, status);
@@ -66,11 +67,13 @@ DeviceCall swizzle_call(const Request& request) {
   const TensorView input = request.input(to_swizzled ? "compact" : "swizzled", scale_format(recipe));
   const std::string name = to_swizzled ? "swizzled" : "compact";
   const std::int64_t capacity = request.integer("R");
+  require(capacity >= 0, "attribute R", capacity, "0 or more");
+  require(columns >= 0, "attribute K", columns, "0 or more");
   request.refuse_unknown();
   refuse_other_outputs(request, {name});
   void* output = request.output(name, scale_format(recipe), input.elements());
   return {parts.bytes(), [=](device::Stream stream, void*, std::uint32_t* status) {
-            if (output == nullptr) return;
+            if (output == nullptr) return splits.check(capacity, status, stream);
             device::Rows rows = splits.rows(capacity);
             splits.bind(rows, status);
             const auto* from = static_cast<const std::uint8_t*>(splits.address(input, status));
@@ -81,11 +84,11 @@ DeviceCall swizzle_call(const Request& request) {
 }
 
 // "splits" and the like: i64 or i32, of a length that an int holds.
-const TensorView& integers(const Request& request, const std::string& name) {
+const TensorView& integers(const Request& request, const char* name) {
   const TensorView& tensor = request.input(name);
   if (tensor.type != Format::i64 && tensor.type != Format::i32)
-    throw InvalidArgument("in/" + name, describe(tensor), "type i64 or i32");
-  require(tensor.elements() <= 0x7fff'ffff, "in/" + name, describe(tensor), "at most 2^31 - 1 elements");
+    throw InvalidArgument(std::string("in/") + name, describe(tensor), "type i64 or i32");
+  require(tensor.elements() <= 0x7fff'ffff, std::string("in/") + name, describe(tensor), "at most 2^31 - 1 elements");
   return tensor;
 }
 
@@ -115,12 +118,20 @@ DeviceCall offsets_multi_call(const Request& request) {
     throw NotSupported(std::to_string(wanted.size()) + " outputs in one pass: at most " +
                        std::to_string(device::kMaxOffsetsOutputs));
   }
-  return {0, [=](device::Stream stream, void*, std::uint32_t* status) {
-            if (single && splits.type == Format::i64 && !wanted.empty()) {
-              device::splits_to_offsets(static_cast<const std::int64_t*>(splits.data), groups, wanted[0].stride,
-                                        static_cast<std::int64_t*>(wanted[0].values), status, stream);
+  Parts parts;
+  const bool none = wanted.empty() && !all.empty();  // the first goes to the workspace, so that the splits are checked
+  if (none) {
+    wanted.push_back({all[0].stride, all[0].leading_zero, all[0].is_int32, nullptr});
+    parts.add((std::int64_t{groups} + 1) * 8);
+  }
+  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            std::vector<device::OffsetsOutput> ready = wanted;
+            if (none) ready[0].values = workspace;
+            if (single && splits.type == Format::i64) {
+              device::splits_to_offsets(static_cast<const std::int64_t*>(splits.data), groups, ready[0].stride,
+                                        static_cast<std::int64_t*>(ready[0].values), status, stream);
             } else {
-              device::splits_to_offsets_multi(splits.data, splits.type == Format::i32, groups, wanted, status, stream);
+              device::splits_to_offsets_multi(splits.data, splits.type == Format::i32, groups, ready, status, stream);
             }
           }};
 }
@@ -131,10 +142,11 @@ DeviceCall offsets_2d_call(const Request& request) {
   request.refuse_unknown();
   refuse_other_outputs(request, {"offsets"});
   void* offsets = request.output("offsets", first.type, first.elements() + 1);
-  return {0, [=](device::Stream stream, void*, std::uint32_t* status) {
-            if (offsets == nullptr) return;
+  Parts parts;
+  if (offsets == nullptr) parts.add((first.elements() + 1) * 8);  // not requested: the factors are checked all the same
+  return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::splits_to_offsets_2d(first.data, last.data, first.type == Format::i32, static_cast<int>(first.elements()),
-                                         offsets, status, stream);
+                                         offsets != nullptr ? offsets : workspace, status, stream);
           }};
 }
 
@@ -189,7 +201,7 @@ DeviceCall grouped_dbias_call(const Request& request) {
   call.workspace_bytes = device::dbias_workspace_bytes(call);
   const std::int64_t own = parts.add(call.workspace_bytes);
   return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            if (call.dbias == nullptr) return;
+            if (call.dbias == nullptr) return splits.check(call.rows.capacity, status, stream);
             device::DbiasCall ready = call;
             splits.bind(ready.rows, status);
             ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);

@@ -17,8 +17,8 @@ struct DeviceCall {
 
 // Every op except products and layers: gemm_path.h, linear_call.h.
 // `rows_multiple`: the promise for the rows of every group, if the call has one.
-// Errors: InvalidArgument and NotSupported, of the reference's kind; `enqueue` throws those of the device library as well,
-// with nothing enqueued but what fills the workspace.
+// Errors: InvalidArgument and NotSupported, of the reference's kind; `enqueue` throws those of the device library as well, with
+// nothing enqueued (conformance/backend.h, 2).
 DeviceCall device_call(const Request& request, std::int64_t rows_multiple = 1);
 
 }  // namespace assay::conformance

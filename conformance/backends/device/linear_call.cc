@@ -9,8 +9,10 @@
 #include "conformance/backends/device/linear_step.h"
 #include "conformance/ops/linear_request.h"
 #include "conformance/ops/words.h"
+#include "device/linear/linear_kernels.h"
 #include "device/linear/linear_product.h"
 #include "device/linear/linear_steps.h"
+#include "device/linear/prepared_step.h"
 
 namespace assay::conformance {
 namespace {
@@ -32,6 +34,7 @@ struct ForwardRun {
   device::LinearForwardCall call;
   Splits splits;
   std::int64_t rows_multiple = 0, own = 0;  // memory is that of any rows
+  bool empty = false;                       // y has no elements
   bool cached = false;
   device::LinearWeightsCall renewal;
   TensorView data, scale, amax;
@@ -46,7 +49,7 @@ struct ForwardRun {
                                      true, false);
   }
   void operator()(device::Stream stream, void* workspace, std::uint32_t* status) const;
-  device::QuantizedStorage renew(const device::LinearForwardCall& ready, device::Stream stream, void* workspace) const;
+  void fill(const device::QuantizedStorage& cache, device::Stream stream) const;
   void copy_scales(const device::QuantizedStorage& cache, device::Stream stream) const;
 };
 
@@ -80,29 +83,37 @@ void ForwardRun::operator()(device::Stream stream, void* workspace, std::uint32_
   ready.status = status;
   ready.workspace = part<void>(workspace, own);
   device::QuantizedStorage cache;
+  device::LinearWeightsCall renew = renewal;
+  device::PreparedStep renewed, forward;  // checked before anything is enqueued
   if (cached) {
-    cache = renew(ready, stream, workspace);
+    cache = storage(part<void>(workspace, cache_at));
     ready.cache = &cache;
+    renew.rows = ready.rows;
+    renew.status = ready.status;
+    renew.cache = cache;
+    renew.workspace = part<void>(workspace, renewal_at);
+    renewed = device::PreparedStep(renew, device::device_kernels());
   }
-  if (ready.y != nullptr) device::linear_forward(ready, stream);
+  if (ready.y != nullptr || empty) forward = device::PreparedStep(ready, device::device_kernels());
+  if (cached) {
+    fill(cache, stream);
+    renewed.launch(stream);
+  }
+  if (ready.y != nullptr) {
+    forward.launch(stream);
+  } else {
+    splits.check(ready.rows.capacity, status, stream);
+  }
   if (data_out != nullptr) copy(data_out, cache.rowwise.data, data.bytes, stream);
   if (amax_out != nullptr) copy(amax_out, cache.rowwise.amax, amax.bytes, stream);
   if (scale_out != nullptr) copy_scales(cache, stream);
 }
 
-// The cache, filled from the inputs and renewed unless the flag says otherwise.
-device::QuantizedStorage ForwardRun::renew(const device::LinearForwardCall& ready, device::Stream stream, void* workspace) const {
-  device::QuantizedStorage cache = storage(part<void>(workspace, cache_at));
+// The cache as the inputs have it: it is renewed next, unless the flag says otherwise.
+void ForwardRun::fill(const device::QuantizedStorage& cache, device::Stream stream) const {
   copy(cache.rowwise.data, data.data, data.bytes, stream);
   copy(cache.rowwise.scale_inv, scale.data, scale.bytes, stream);
   if (cache.rowwise.amax != nullptr) copy(cache.rowwise.amax, amax.data, amax.bytes, stream);
-  device::LinearWeightsCall renew = renewal;
-  renew.rows = ready.rows;
-  renew.status = ready.status;
-  renew.cache = cache;
-  renew.workspace = part<void>(workspace, renewal_at);
-  device::linear_quantize_weights(renew, stream);
-  return cache;
 }
 
 void ForwardRun::copy_scales(const device::QuantizedStorage& cache, device::Stream stream) const {
@@ -136,6 +147,7 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
   refuse_other_outputs(request, outputs);
   call.y = request.output("y", call.config.type, call.rows.capacity * call.N);
 
+  run.empty = call.rows.capacity == 0 || call.N == 0;
   run.weight_rows = step.groups() * call.N;
   if (run.cached) {
     run.renewal.cache = run.storage(later());
@@ -200,6 +212,7 @@ DeviceCall dgrad_call(const Request& request, const GemmOptions& options) {
               made_ready(ready_alone);
               device::linear_dbias(ready_alone, stream);
             }
+            if (call.dx == nullptr && call.dbias == nullptr) splits.check(call.rows.capacity, status, stream);
           }};
 }
 
@@ -269,15 +282,19 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
               made_ready(ready_alone, own);
               device::linear_dbias(ready_alone, stream);
             }
+            if (call.dw == nullptr && dbias == nullptr) splits.check(rows.capacity, status, stream);
             if (!product) return;
-            if (call.accumulate && call.dw != nullptr) copy(call.dw, before.data, before.bytes, stream);
+            device::PreparedStep first, second;  // checked before anything is enqueued
             if (deferred) {
               ready_kept.dy_columnwise = ready.dy_columnwise = storage(part<void>(workspace, kept_at));
               made_ready(ready_kept, first_at);
-              device::linear_quantize_gradient(ready_kept, stream);
+              first = device::PreparedStep(ready_kept, device::device_kernels());
             }
             made_ready(ready, own);
-            device::linear_wgrad(ready, stream);
+            second = device::PreparedStep(ready, device::device_kernels());
+            if (call.accumulate && call.dw != nullptr) copy(call.dw, before.data, before.bytes, stream);
+            first.launch(stream);
+            second.launch(stream);
           }};
 }
 

@@ -110,6 +110,10 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   output.scale = static_cast<float*>(request.output("scale", Format::f32, groups));
   output.dbias = request.output("dbias", x.type, groups * call.columns);
 
+  // Where there is nothing to write, or the skip flag says so, no kernel reads them.
+  const bool reads_no_splits =
+      call.noop != nullptr || elements == 0 ||
+      std::none_of(request.out.begin(), request.out.end(), [](const auto& each) { return each.second.data != nullptr; });
   sized.output = output;
   sized.amax = amax.given();
   sized.columnwise_amax = columnwise_amax.given();
@@ -119,13 +123,16 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
             device::QuantizeCall ready = call;
             splits.bind(ready.rows, status);
             ready.rows_multiple = rows_multiple;
+            ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);
+            ready.status = status;
             if (nvfp4) {
+              ready.amax = amax.given(), ready.columnwise_amax = columnwise_amax.given();
+              device::check_quantize(ready);  // before anything is enqueued
               ready.amax = amax.bind(workspace, stream);
               ready.columnwise_amax = columnwise_amax.bind(workspace, stream);
             }
-            ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);
-            ready.status = status;
             device::quantize(ready, stream);
+            if (reads_no_splits) splits.check(ready.rows.capacity, status, stream);
             if (twin != nullptr) {
               device::copy_unless_skipped(ready.noop, static_cast<const float*>(ready.output.rowwise_scale_inv), twin, groups,
                                           stream);

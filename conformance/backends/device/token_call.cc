@@ -34,6 +34,8 @@ DeviceCall permute_call(const Request& request) {
   Parts parts;
   const std::int64_t own = parts.add(device::kTokenMapWorkspaceBytes);
   return {parts.bytes(), [=, map = map_of(parsed.map)](device::Stream stream, void* workspace, std::uint32_t* status) {
+            // Without an output, and of one without elements, the map is checked all the same.
+            if (moves.empty()) device::permute_rows(map, 0, nullptr, nullptr, part<void>(workspace, own), status, stream);
             for (const Move& move : moves)
               device::permute_rows(map, move.row_bytes, move.from, move.to, part<void>(workspace, own), status, stream);
           }};
@@ -53,8 +55,8 @@ DeviceCall unpermute_call(const Request& request) {
   Parts parts;
   const std::int64_t own = parts.add(device::kTokenMapWorkspaceBytes);
   return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            if (call.x == nullptr) return;
             device::UnpermuteCall ready = call;
+            if (call.x == nullptr) ready.columns = 0;  // the map is checked all the same
             ready.workspace = part<void>(workspace, own);
             ready.status = status;
             device::unpermute(ready, stream);

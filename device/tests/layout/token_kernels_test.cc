@@ -66,6 +66,18 @@ TEST(token_kernels, report_an_entry_that_names_no_row) {
   }
 }
 
+TEST(token_kernels, check_the_map_of_a_call_without_an_output) {
+  for (const char* text :
+       {"permute R=9 topk=2 K=130 seed=1", "unpermute R=9 topk=2 K=24 seed=1", "unpermute R=9 topk=2 K=0 seed=1"}) {
+    const CaseLine line = parse_case_line(text);
+    Case problem = generate(line);
+    if (line.integer("K") == 0) give_outputs(line, problem);
+    EXPECT_EQ(run_on_host(problem), 0u) << text;
+    problem.in.at("row_map").as<std::int32_t>()[3] = 18;
+    EXPECT_EQ(run_on_host(problem), device::kStatusInvalidIndex) << text;
+  }
+}
+
 }  // namespace
 }  // namespace conformance
 }  // namespace assay

@@ -220,6 +220,10 @@ void by_emulated(const device::GroupedGemmCall& call, const device::EmulatedArit
   multiply(call, arithmetic.plan, emulated_bytes(call, arithmetic), "emulated");
 }
 
+void check_emulated(const device::GroupedGemmCall&, const device::EmulatedArithmetic&) {
+  if (!state().wrong_plan.empty()) throw device::InvalidArgument(state().wrong_plan);
+}
+
 std::vector<device::CublasLtAlgorithm> algorithms(const device::GroupedGemmCall& call, const device::CublasLtSettings&,
                                                   int at_most) {
   device::check_grouped_gemm(call);
@@ -289,6 +293,7 @@ const device::LinearKernels& host_kernels() {
       .dbias_bytes = dbias_bytes,
       .sum_with = sum,
       .check_product = device::check_grouped_gemm,
+      .check_emulated = check_emulated,
       .prepare = prepare,
       .cublaslt_bytes = cublaslt_bytes,
       .algorithms = algorithms,

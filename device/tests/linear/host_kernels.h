@@ -47,6 +47,7 @@ struct HostDevice {
   std::string missing_library;                                              // why there is no library at all
   std::function<std::string(const device::GroupedGemmCall&, int)> missing;  // null: the library has everything
   bool no_candidate = false;
+  std::string wrong_plan;  // why the emulated GEMM refuses its plan; empty: it does not
   int heuristic_calls = 0;
   void reset() { *this = {}; }
 };

@@ -104,6 +104,13 @@ TEST_P(BadCall, OfForwardLaunchesNothing) {
               [](F& call) { call.status = reinterpret_cast<std::uint32_t*>(static_cast<char*>(call.workspace) + 1); });
   bad_forward("w.list[2] is null", [&](F& call) { call.w = {nullptr, hole_.data()}; });
   bad_forward("path.forward.arithmetic.plan is null", [](F& call) { call.path.path = GemmPath::emulated; });
+  // A plan that the emulated GEMM refuses is refused before x is quantized.
+  host_device().wrong_plan = "plan.unit is sm80.mma.tf32";
+  bad_forward(host_device().wrong_plan, [&](F& call) {
+    call.path.path = GemmPath::emulated;
+    call.path.forward.arithmetic = arithmetic_of(case_.layer, GemmLayout::TN);
+  });
+  host_device().wrong_plan.clear();
   if (quantizes()) {
     bad_forward("cache.rowwise.data is null", [&](F& call) { call.cache = &steps_.x_saved; });
     bad_forward("x_columnwise.scale_inv is null", [](F& call) { call.x_columnwise.scale_inv = nullptr; });

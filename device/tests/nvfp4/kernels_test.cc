@@ -118,5 +118,23 @@ TEST(Nvfp4Kernels, WriteNothingWhereSplitsAreAtFault) {
   for (const auto& [name, tensor] : before) EXPECT_EQ(problem.out.at(name).bytes, tensor.bytes) << name;
 }
 
+// Splits of a call that has nothing to write are checked all the same.
+TEST(Nvfp4Kernels, ReportWrongSplitsOfCallsThatWriteNothing) {
+  for (const char* text :
+       {"quantize recipe=nvfp4 noop=1 splits=32,0,64 K=64 seed=1", "quantize recipe=nvfp4 splits=32,0,64 K=0 seed=1",
+        "quantize recipe=nvfp4 splits=32,0,64 K=64 seed=1"}) {
+    SCOPED_TRACE(text);
+    const CaseLine line = parse_case_line(text);
+    Case problem = generate(line);
+    if (line.integer("K") == 0 || line.has("noop")) give_outputs(line, problem);
+    EXPECT_EQ(HostCall(problem).run(), 0u);
+    auto* const splits = problem.in.at("splits").as<std::int64_t>();
+    splits[1] = -2;
+    EXPECT_EQ(HostCall(problem).run(), device::kStatusNegativeSplit);
+    splits[1] = 2;
+    EXPECT_EQ(HostCall(problem).run(), device::kStatusSplitsExceedRows);
+  }
+}
+
 }  // namespace
 }  // namespace assay::conformance
