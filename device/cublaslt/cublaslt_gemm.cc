@@ -78,6 +78,11 @@ void check_multiprocessors(const GroupedGemmCall& call, const CublasLtSettings& 
 
 void cublaslt_prepare() { current_device(CublasLtLibrary::get()); }
 
+void check_cublaslt_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings) {
+  const CublasLtLibrary& library = CublasLtLibrary::get();
+  check_call(call, settings, library, current_device(library));
+}
+
 void cublaslt_grouped_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings, const CublasLtAlgorithm* algorithm,
                            Stream stream) {
   const CallDevice on(stream, {{"workspace", call.workspace},

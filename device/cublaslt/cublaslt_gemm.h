@@ -69,6 +69,10 @@ CublasLtRoute cublaslt_route(const GroupedGemmCall& call, const CublasLtSettings
 std::vector<CublasLtAlgorithm> cublaslt_algorithms(const GroupedGemmCall& call, const CublasLtSettings& settings,
                                                    int at_most = 64);
 
+// The checks that cublaslt_grouped_gemm() makes first: of the call, the settings, and what the library has. call.workspace may be null.
+// Errors: InvalidArgument, NotSupported.
+void check_cublaslt_gemm(const GroupedGemmCall& call, const CublasLtSettings& settings);
+
 // Bytes for the set-up arrays, the library's workspace, the memory of the route, and, not bare, for copies of groups that the
 // library cannot read in place: NT, transposed x and dy (FP8 per tensor and by blocks, NVFP4), rows of a group that are not a
 // multiple of 16 bytes. The copies take about the bytes of R * (K + N) elements; a call with rows_multiple 16 (NVFP4: 32) needs

@@ -93,6 +93,7 @@ class CublasLtCalls : public CudaCalls {
     GemmRequest request = parse(call);
     const device::CublasLtSettings settings = settings_for(request);
     device::cublaslt_prepare();
+    device::check_cublaslt_gemm(request.shape(), settings);
     const bool pinned = call.algorithm != -1;
     const device::CublasLtAlgorithm algorithm =
         pinned ? candidate(request, settings, call.algorithm).algorithm : device::CublasLtAlgorithm{};
@@ -103,7 +104,7 @@ class CublasLtCalls : public CudaCalls {
     const std::int64_t bytes = device::cublaslt_gemm_workspace_bytes(request.shape(), settings);
     const std::int64_t own = request.parts().add(bytes);
     return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-              if (!request.is_wanted()) return;
+              if (!request.is_wanted()) return request.check_contents(status, stream);
               device::GroupedGemmCall ready = request.bind(workspace, status, stream);
               ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
               ready.workspace_bytes = bytes;

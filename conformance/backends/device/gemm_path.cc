@@ -50,13 +50,20 @@ const AccumulationPlan& emulated_plan(const GemmRequest& request) {
   return *plan;
 }
 
+// A beta that the plan cannot take (spec grouped-gemm-2.6), where it is a number that the host knows: else the device reports it.
+void require_beta(const GemmRequest& request, const AccumulationPlan& plan) {
+  if (plan.epilogue == GemmEpilogue::scaled_alpha_beta || request.beta().value_or(1) == 1) return;
+  throw InvalidArgument("attribute beta", std::to_string(*request.beta()), "1 where the plan adds onto C in memory");
+}
+
 DeviceCall emulated_call(GemmRequest request) {
   const AccumulationPlan& plan = emulated_plan(request);
   const device::EmulatedArithmetic arithmetic{&plan, find_tensor_core_unit(plan.unit)};
+  require_beta(request, plan);
+  device::check_emulated_gemm(request.shape(), arithmetic);
   const std::int64_t bytes = device::emulated_gemm_workspace_bytes(request.shape(), arithmetic);
   const std::int64_t own = request.parts().add(bytes);
   return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            if (!request.is_wanted()) return;
             device::GroupedGemmCall ready = request.bind(workspace, status, stream);
             ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
             ready.workspace_bytes = bytes;
@@ -80,7 +87,8 @@ const AccumulationPlan& assay_plan(const GemmRequest& request) {
 DeviceCall assay_call(GemmRequest request) {
   const device::Fp8BlockSettings settings = assay_settings(request);
   return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            if (request.is_wanted()) device::fp8_block_grouped_gemm(request.bind(workspace, status, stream), settings, stream);
+            if (!request.has_elements()) return request.check_contents(status, stream);
+            device::fp8_block_grouped_gemm(request.bind(workspace, status, stream), settings, stream);
           }};
 }
 
@@ -100,10 +108,11 @@ std::string why_not_assay(const GemmRequest& request) {
 DeviceCall cublaslt_call(GemmRequest request) {
   const device::CublasLtSettings settings;
   device::cublaslt_prepare();
+  device::check_cublaslt_gemm(request.shape(), settings);
   const std::int64_t bytes = device::cublaslt_gemm_workspace_bytes(request.shape(), settings);
   const std::int64_t own = request.parts().add(bytes);
   return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            if (!request.is_wanted()) return;
+            if (!request.has_elements()) return request.check_contents(status, stream);
             device::GroupedGemmCall ready = request.bind(workspace, status, stream);
             ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
             ready.workspace_bytes = bytes;
@@ -218,8 +227,10 @@ PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options) {
   return key;
 }
 
+// What the library refuses is refused here, where nothing is enqueued yet: the constants of a call are written to its workspace.
 DeviceCall gemm_call(const Request& request, const GemmOptions& options) {
   GemmRequest parsed(request);
+  device::check_grouped_gemm(parsed.shape());
   switch (path_of(parsed, options)) {
     case GemmPath::assay: return assay_call(std::move(parsed));
     case GemmPath::cublaslt: return cublaslt_call(std::move(parsed));

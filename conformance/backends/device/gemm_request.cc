@@ -1,6 +1,7 @@
 #include "conformance/backends/device/gemm_request.h"
 
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "conformance/ops/named_plan.h"
@@ -164,8 +165,16 @@ GemmRequest::GemmRequest(const Request& request)
   request.refuse_unknown();
   refuse_other_outputs(request, {"d"});
   call_.d = request.output("d", call_.d_type, d_elements);
-  // A product without elements needs no work, nor does one whose rows no tensor shows.
   wanted_ = call_.d != nullptr && d_elements > 0;
+  elements_ = d_elements;
+  if (call_.d == nullptr && d_elements > 0) {
+    require(d_elements <= std::numeric_limits<std::int64_t>::max() / 8, "rows of d", d_rows, "a size that fits in 64 bits");
+    call_.d = const_cast<void*>(unknown_address<void>());
+    d_at_ = parts_.add(d_elements * (bits_of(call_.d_type) / 8));
+  }
+  const bool quantized_d = call_.d_type == Format::e4m3 || call_.d_type == Format::e5m2;
+  if (quantized_d && d_elements > 0 && beta_.number().value_or(0) != 0)
+    throw InvalidArgument("attribute beta", std::to_string(*beta_.number()), "0 with a D in FP8");
 
   call_.scalars_per_group = alpha_.per_group() || beta_.per_group();
   alpha_.reserve(parts_, call_.scalars_per_group);
@@ -221,6 +230,7 @@ device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status
     if (operand->amax == unknown_address<void>()) operand->amax = reinterpret_cast<const float*>(status);
   }
   if (ready.d_scale == unknown_address<float>()) ready.d_scale = reinterpret_cast<const float*>(status);
+  if (d_at_ >= 0) ready.d = part<void>(workspace, d_at_);
   ready.alpha = alpha_.bind(workspace, stream);
   ready.beta = beta_.bind(workspace, stream);
   ready.status = status;

@@ -2,6 +2,7 @@
 // A grouped_gemm request as a call of the device library. Reads only shapes, types and attributes: tensors, the
 // splits and scalars among them, lie on the device.
 
+#include <optional>
 #include <string>
 
 #include "conformance/backends/device/call_parts.h"
@@ -18,6 +19,8 @@ class Scalar {
   Scalar(const Request& request, const std::string& name, float absent, int groups);
   bool per_group() const { return data_ != nullptr && groups_ != 1; }
   bool is_default() const { return data_ == nullptr && value_ == absent_; }
+  // The value that the host knows; of an input only the device does.
+  std::optional<float> number() const { return data_ == nullptr ? std::optional(value_) : std::nullopt; }
   // Reserves memory for one value, or one per group.
   void reserve(Parts& parts, bool repeated);
   // Where the values will be: null for the default. Enqueues what puts them there.
@@ -35,12 +38,19 @@ class GemmRequest {
   // Errors: InvalidArgument, NotSupported, as of the reference.
   explicit GemmRequest(const Request& request);
 
-  // The call with placeholders for what only bind() knows: splits and scalars. For questions, not for execution.
+  // The call with placeholders for what only bind() knows: splits, scalars and a D that is not requested. For questions and for
+  // the library's checks, not for execution.
   const device::GroupedGemmCall& shape() const { return call_; }
-  // The call to execute. Enqueues what fills splits and scalars where they are not in device memory already.
+  // The call to execute. Enqueues what fills scalars where they are not in device memory already: after all checks. A D that is
+  // not requested goes to the workspace, so that wrong contents are found.
   device::GroupedGemmCall bind(void* workspace, std::uint32_t* status, device::Stream stream) const;
 
-  bool is_wanted() const { return wanted_; }
+  // Has the device report wrong splits of a call without elements of D. Groups follow one another.
+  void check_contents(std::uint32_t* status, device::Stream stream) const { splits_.check(call_.rows.capacity, status, stream); }
+
+  bool is_wanted() const { return wanted_; }           // D is requested, and has elements
+  bool has_elements() const { return elements_ > 0; }  // D has, requested or not
+  std::optional<float> beta() const { return beta_.number(); }
   bool has_plain_scalars() const { return alpha_.is_default() && beta_.is_default(); }  // alpha 1, beta 0
   const std::string& architecture() const { return architecture_; }                     // whose arithmetic is requested
   const AccumulationPlan* plan() const { return plan_; }                                // named by the request, or null
@@ -57,6 +67,7 @@ class GemmRequest {
   Scalar alpha_, beta_;
   device::GroupedGemmCall call_;
   bool wanted_ = false;
+  std::int64_t elements_ = 0, d_at_ = -1;  // of D; its place in the workspace, if it is there
   std::string architecture_;
   const AccumulationPlan* plan_ = nullptr;
 };

@@ -23,6 +23,10 @@ class PlacedGroups {
   device::Rows rows(std::int64_t capacity) const;
   device::GroupPlaces places() const;
   const void* address(const TensorView& tensor, const void* anything) const;
+  // As Splits::check(), of groups that follow one another.
+  void check(std::int64_t capacity, std::uint32_t* status, device::Stream stream) const {
+    if (splits_) splits_->check(capacity, status, stream);
+  }
   // Puts in the addresses that kernels read.
   void bind(device::GroupedGemmCall& call, const std::uint32_t* anything) const;
   // Rows of each matrix of block scales of x and dy in TN and NN; empty where the device alone knows them.

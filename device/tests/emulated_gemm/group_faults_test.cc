@@ -49,5 +49,24 @@ TEST(group_faults, are_reported_and_write_nothing) {
   }
 }
 
+// Also where D has no elements, or is not requested.
+TEST(group_faults, are_reported_without_an_output) {
+  for (const char* text :
+       {"grouped_gemm kind=bf16 splits=5,0,17 N=0 K=40 seed=1", "grouped_gemm kind=mxfp8 splits=32,0,64 N=0 K=64 seed=1",
+        "grouped_gemm kind=bf16 layout=NT splits=5,0,17 N=8 K=0 seed=1",
+        "grouped_gemm kind=bf16 beta=1 splits=5,0,17 N=24 K=40 seed=1"}) {
+    SCOPED_TRACE(text);
+    Case problem = generate(parse_case_line(text));
+    if (outputs_of(Request::of(problem)).at(0).shape[0] * outputs_of(Request::of(problem)).at(0).shape[1] == 0)
+      poisoned_d(problem);
+    EXPECT_EQ(gemm_on_host(problem).status, 0u);
+    auto* const splits = problem.in.at("splits").as<std::int64_t>();
+    splits[1] = -1;
+    EXPECT_EQ(gemm_on_host(problem).status, device::kStatusNegativeSplit);
+    splits[1] = 1;
+    EXPECT_EQ(gemm_on_host(problem).status, device::kStatusSplitsExceedRows);
+  }
+}
+
 }  // namespace
 }  // namespace assay::conformance
