@@ -45,6 +45,16 @@ void require_type_of_kind(GemmKind kind, const TensorView& codes, const std::str
   if (!fits) throw InvalidArgument(name, describe(codes), "a type of kind " + std::string(assay::name_of(kind)));
 }
 
+// spec grouped-gemm-1.2, of the kind for which the architecture decides: the library, which does not know it, takes either.
+void require_storage(const device::GroupedGemmCall& call, const std::string& architecture, bool columnwise, bool along_rows,
+                     const std::string& name) {
+  if (call.kind != GemmKind::fp8_per_tensor || (architecture != "sm89" && architecture != "sm90")) return;
+  if (columnwise == along_rows) return;
+  throw InvalidArgument("in/" + name + (columnwise ? "_columnwise_data" : "_rowwise_data"), "given",
+                        std::string(along_rows ? "columnwise" : "rowwise") + " storage, which FP8 reads in layout " +
+                            std::string(assay::name_of(call.layout)) + " on " + architecture);
+}
+
 // The tensor with the codes of an operand, in whichever storage it is given.
 const TensorView& codes_of(const Request& request, const std::string& name, GemmKind kind, bool& columnwise) {
   columnwise = false;
@@ -196,6 +206,8 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
           std::to_string(rows) + " rows of " + std::to_string(width) + " elements");
   const bool fp4_weight = weight && call_.kind == GemmKind::mxfp8 && call_.layout == GemmLayout::TN && codes.type == Format::e2m1;
   if (!fp4_weight) require_type_of_kind(call_.kind, codes, "in/" + name);
+  const bool along_rows = call_.layout == GemmLayout::NT || (weight && call_.layout == GemmLayout::NN);
+  require_storage(call_, architecture_, made.columnwise, along_rows, name);
   made.type = codes.type;
   made.data = codes.data;
   if (!is_quantized(call_.kind)) return made;
@@ -204,7 +216,6 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
   const Recipe recipe = weight_recipe(call_.kind, weight ? call_.weight_block : WeightBlock::b1x128);
   std::int64_t scales = -1;           // of ragged groups: the device alone knows
   if (call_.row_and_column_scales) {  // one for each line of the operand as the contraction sees it
-    const bool along_rows = call_.layout == GemmLayout::NT || (weight && call_.layout == GemmLayout::NN);
     scales = along_rows ? splits_.groups() * width : width > 0 ? rows : -1;  // rows without elements may be others
   } else if (call_.kind == GemmKind::fp8_per_tensor) {
     scales = splits_.groups();

@@ -321,6 +321,34 @@ TEST(GemmRequest, RefusesWhatMakesNoSense) {
   }
 }
 
+// In its other storage, in the shape that it has there.
+void store_otherwise(Case& problem, const std::string& operand) {
+  Tensor data = problem.in.at(operand + "_rowwise_data"), scale = problem.in.at(operand + "_rowwise_scale_inv");
+  data.shape = {data.shape[0] * data.shape[1]};
+  problem.in.erase(operand + "_rowwise_data");
+  problem.in.erase(operand + "_rowwise_scale_inv");
+  problem.in[operand + "_columnwise_data"] = data;
+  problem.in[operand + "_columnwise_scale_inv"] = scale;
+}
+
+// spec grouped-gemm-1.2: SM89 and SM90 read FP8 with the contraction innermost, in every kind.
+TEST(GemmRequest, RefusesTheOtherStorageWhereTheArchitectureDoes) {
+  for (const char* arch : {"", "arch=sm89 ", "arch=sm90 ", "arch=sm100 "}) {
+    for (const char* operand : {"x", "w"}) {
+      Case problem =
+          generate(parse_case_line("grouped_gemm kind=fp8_per_tensor " + std::string(arch) + "splits=16,0,32 N=32 K=48 seed=1"));
+      problem.out["d"] = make_tensor(Format::bf16, {48, 32});
+      EXPECT_NO_THROW(GemmRequest{Request::of(problem)}) << arch;
+      store_otherwise(problem, operand);
+      if (arch == std::string("arch=sm100 ")) {
+        EXPECT_NO_THROW(GemmRequest{Request::of(problem)}) << operand;
+      } else {
+        EXPECT_THROW(GemmRequest{Request::of(problem)}, InvalidArgument) << arch << operand;
+      }
+    }
+  }
+}
+
 TEST(GemmOptions, AreRead) {
   EXPECT_EQ(gemm_options({"gemm=emulated"}, true).path, GemmPath::emulated);
   EXPECT_EQ(gemm_options({"gemm=bringup"}, true).path, GemmPath::emulated);
