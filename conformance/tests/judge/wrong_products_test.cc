@@ -100,6 +100,22 @@ TEST(WrongProducts, AreThoseThatThePagesRefuse) {
   }
 }
 
+// Whether slices cover the rows of every group is a fault of contents in layout NT: only splits that no shape allows to be longer than
+// the slices make no such call.
+TEST(WrongProducts, LeaveFaultsOfContentsOut) {
+  const std::string two = "the plan unit=sm90.wgmma.f16,slices=2x1,merge=sequential_f32";
+  const std::string many = "the plan unit=sm90.wgmma.f16,slices=2x4096,merge=sequential_output";
+  const OneProduct longer("grouped_gemm kind=bf16 layout=NT d_type=f32 splits=5,0,17 N=24 K=40 seed=1");
+  EXPECT_FALSE(longer.has(two));
+  EXPECT_TRUE(longer.has(many));
+  EXPECT_TRUE(longer.has("the plan unit=sm90.wgmma.f16.to_f16"));
+  EXPECT_FALSE(OneProduct("grouped_gemm kind=bf16 layout=NT splits=1,0,0 N=24 K=40 extra_rows=2 seed=1").has(two));
+  EXPECT_TRUE(OneProduct("grouped_gemm kind=bf16 layout=NT splits=1,0,1 N=24 K=40 seed=1").has(two));
+  EXPECT_FALSE(OneProduct("grouped_gemm kind=fp8_per_tensor layout=NT splits=16,0,32 N=32 K=48 seed=1")
+                   .has("the plan unit=sm90.wgmma.fp8,slices=2x1,merge=tree_f32"));
+  EXPECT_TRUE(OneProduct(kRows).has(two));  // N is contracted
+}
+
 TEST(WrongProducts, AreMadeOfWhatTheCallLacks) {
   EXPECT_FALSE(OneProduct(kAdded).has("an input c and its parameter"));
   EXPECT_FALSE(OneProduct(kBf16).has("x in its other storage"));
