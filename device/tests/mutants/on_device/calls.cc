@@ -2,9 +2,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
+#include <iostream>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "conformance/generate/generator.h"
@@ -28,23 +32,44 @@ BackendChoice choice_of(int way) {
 
 bool is_product(const CaseLine& line) { return line.op == "grouped_gemm"; }
 
+// Of the reference and the kernels, about: a product of two numbers takes less than an element that is quantized.
+std::int64_t cost_in_elements(const conformance::CaseCost& cost) { return cost.elements + cost.macs / 16; }
+
+// One line of a text of several, for people.
+std::string in_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text.size() > 400 ? text.substr(0, 400) + " ..." : text;
+}
+
 }  // namespace
 
 std::string Call::name() const { return to_text(line) + (way == 0 ? "" : std::string(" by ") + kWays[way]); }
 
-std::vector<Call> calls_of(const std::vector<CaseLine>& lines, std::int64_t elements, std::int64_t products) {
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t x = a * 0x9E37'79B9'7F4A'7C15u + b * 0xBF58'476D'1CE4'E5B9u + c * 0x94D0'49BB'1331'11EBu;
+  for (int round = 0; round < 2; ++round) x = (x ^ x >> 31) * 0xD6E8'FEB8'6659'FD93u;
+  return x ^ x >> 32;
+}
+
+std::vector<Call> calls_of(const std::vector<CaseLine>& lines, std::int64_t elements, std::int64_t products, std::uint64_t seed) {
   std::vector<Call> calls;
+  std::vector<std::tuple<int, std::uint64_t, std::size_t>> order;  // class of cost, place in it, call
   for (const CaseLine& line : lines) {
     if (line.op == "scenario" || line.integer("contract") == 1) continue;
-    const conformance::CaseCost cost = conformance::cost_of(line);
-    if (cost.elements > elements || cost.macs > products) continue;
+    const conformance::CaseCost cost_of_line = conformance::cost_of(line);
+    if (cost_of_line.elements > elements || cost_of_line.macs > products) continue;
     for (int way = 0; way < (is_product(line) ? 2 : 1); ++way) {
       Call& call = calls.emplace_back();
       call.line = line;
       call.way = way;
+      const auto cost = static_cast<std::uint64_t>(std::max<std::int64_t>(cost_in_elements(cost_of_line), 1));
+      order.emplace_back(std::bit_width(cost) / 4, mixed(seed, order.size(), 1), order.size());
     }
   }
-  return calls;
+  std::sort(order.begin(), order.end());
+  std::vector<Call> ordered;
+  for (const auto& [cost, place, at] : order) ordered.push_back(std::move(calls[at]));
+  return ordered;
 }
 
 OpenLibrary::OpenLibrary(const std::string& path, int device) : device_(device) {
@@ -76,14 +101,17 @@ conformance::Judgement OpenLibrary::judge(const Call& call) {
 }
 
 void OpenLibrary::note(const Call& call, Noted& noted) {
-  Call own{call.line, call.way, 0, {}, {}, conformance::prepare(call.line, choice_of(call.way), conformance::Statements())};
+  Call own{call.line, call.way, {}, {}, conformance::prepare(call.line, choice_of(call.way), conformance::Statements())};
   backend(call.way);  // opened before a point is noted: every call would reach those of opening
-  if (!plant(kRecords)) throw std::runtime_error("the device failed");
+  const auto failed = [&](const std::string& when, const std::string& judged) {
+    return std::runtime_error(call.name() + ": the device failed " + when + ": " + mutants_->last_error() +
+                              (judged.empty() ? "" : "; the judge says: " + in_one_line(judged)));
+  };
+  if (!plant(kRecords)) throw failed("before the call", "");
   std::uint8_t before[kMostMutants];
-  if (!mutants_->take_reached(before)) throw std::runtime_error("the device failed");
+  if (!mutants_->take_reached(before)) throw failed("before the call", "");
   const conformance::Judgement judgement = judge(own);
-  if (!mutants_->take_reached(noted.reached)) throw std::runtime_error(call.name() + ": the device failed");
-  noted.seconds = judgement.seconds;
+  if (!mutants_->take_reached(noted.reached)) throw failed("in the call", judgement.text);
   if (own.prepared != nullptr && own.prepared->stated) {
     noted.has_statement = true;
     noted.stated = *own.prepared->stated;
@@ -91,13 +119,13 @@ void OpenLibrary::note(const Call& call, Noted& noted) {
   noted.verdict = judgement.verdict == conformance::Verdict::passed    ? 'p'
                   : judgement.verdict == conformance::Verdict::not_run ? 'n'
                                                                        : 'f';
+  if (noted.verdict == 'f') std::cerr << call.name() + ": not passed without a mutant: " + in_one_line(judgement.text) + "\n";
 }
 
 std::vector<Call> prepared(std::vector<Call> calls, const Noted* noted, int threads) {
   std::vector<Call> kept;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (noted[i].verdict != 'p') continue;
-    calls[i].seconds = noted[i].seconds;
     for (int m = 0; m < kMostMutants; ++m) {
       if (noted[i].reached[m] != 0) calls[i].reaches.push_back(m);
     }

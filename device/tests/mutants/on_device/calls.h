@@ -19,7 +19,6 @@ inline const char* const kWays[] = {"", "gemm=emulated"};
 struct Call {
   conformance::CaseLine line;
   int way = 0;                           // of kWays
-  double seconds = 0;                    // without a mutant
   std::vector<int> reaches;              // numbers of the mutants whose point it evaluates
   std::optional<assay_numerics> stated;  // what the backend states of it
   // Inputs and expected outputs, computed once. Null for a call whose judge makes many.
@@ -30,15 +29,19 @@ struct Call {
 
 // A call and what it was found to be without a mutant. Plain memory, which processes share.
 struct Noted {
-  char verdict;  // 'p': passed
+  char verdict;  // 0: not made; 'p': passed; 'n': not run; 'f': failed; 'e': the device failed, or the process ended
   bool has_statement;
-  double seconds;
   assay_numerics stated;
   std::uint8_t reached[kMostMutants];
 };
 
 // Lines of at most `elements` elements and `products` products, each with its ways.
-std::vector<Call> calls_of(const std::vector<conformance::CaseLine>& lines, std::int64_t elements, std::int64_t products);
+// Cheap ones first, and among those that cost about the same in an order that the seed decides: the first of them are a fair sample.
+std::vector<Call> calls_of(const std::vector<conformance::CaseLine>& lines, std::int64_t elements, std::int64_t products,
+                           std::uint64_t seed);
+
+// A well mixed value of the numbers.
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c);
 
 // The library on a device. One in a process.
 class OpenLibrary {
@@ -49,7 +52,8 @@ class OpenLibrary {
   std::string device();
   // The judge's verdict, and how long it took.
   conformance::Judgement judge(const Call& call);
-  // Makes the call with no mutant, and notes what it reaches.
+  // Makes the call with no mutant, and notes what it reaches. Says why a call does not pass. Errors: std::runtime_error where the
+  // device fails.
   void note(const Call& call, Noted& noted);
   // False after an error that the process cannot recover from.
   bool plant(int number);

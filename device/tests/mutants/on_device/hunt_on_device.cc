@@ -27,8 +27,8 @@ struct Options {
   Planting planting;
   std::string profile = "standard", only, cases, out;
   int sample = 0;
-  double most_seconds = 0.5;
-  std::int64_t elements = 1 << 18, products = 1 << 24;
+  bool lists = false;
+  std::int64_t elements = 1 << 18, products = 1 << 24;  // of the largest call: what no clock says, which other processes hold up
 };
 
 std::string folder_of(const std::string& key) {
@@ -59,7 +59,9 @@ std::vector<int> chosen_mutants(const std::vector<std::string>& keys, const std:
 struct Found {
   std::vector<std::string> keys;  // of the mutants, by number
   std::string device;
-  std::vector<std::string> failed;  // calls that did not pass without a mutant
+  std::map<std::string, int> verdicts{
+      {"passed", 0}, {"not run", 0}, {"failed", 0}, {"ended", 0}, {"not made", 0}};  // of the calls
+  std::vector<std::string> failed;  // calls that were made without a mutant, and did not pass
   std::vector<Call> calls;
   std::vector<int> reaching;  // by mutant
   std::vector<int> mutants;
@@ -100,6 +102,7 @@ json record_of(const Found& found, const Options& options) {
           {"most_calls", options.planting.most_calls},
           {"mutants", found.keys.size()},
           {"folders", folders},
+          {"verdicts", found.verdicts},
           {"failed", found.failed},
           {"cases", cases},
           {"killed", killed},
@@ -134,6 +137,32 @@ double seconds_since(std::chrono::steady_clock::time_point begun) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
+const char* word_of(char verdict) {
+  switch (verdict) {
+    case 0: return "not made";
+    case 'p': return "passed";
+    case 'n': return "not run";
+    case 'f': return "failed";
+    default: return "ended";
+  }
+}
+
+// What the calls without a mutant were found to be.
+void count_verdicts(const std::vector<Call>& calls, const Noted* noted, Found& found) {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const char verdict = noted[i].verdict;
+    ++found.verdicts[word_of(verdict)];
+    if (verdict == 'f' || verdict == 'e') found.failed.push_back(calls[i].name());
+  }
+}
+
+std::string text_of(const std::map<std::string, int>& verdicts) {
+  std::string text;
+  for (const char* const word : {"passed", "not run", "failed", "ended", "not made"})
+    text += (text.empty() ? "" : ", ") + std::to_string(verdicts.at(word)) + " " + word;
+  return text;
+}
+
 Found hunt(const Options& options) {
   const auto begun = std::chrono::steady_clock::now();
   const auto say = [&](const std::string& what) {
@@ -145,36 +174,47 @@ Found hunt(const Options& options) {
   found.device = described.device;
   found.keys = described.mutants;
   say(found.device);
-  std::vector<Call> calls = calls_of(lines_of(options), options.elements, options.products);
+  found.reaching.assign(kMostMutants, 0);
+  std::vector<Call> calls = calls_of(lines_of(options), options.elements, options.products, options.planting.seed);
   if (calls.empty()) throw std::runtime_error("no case is chosen");
   const ForkedArray<Noted> noted(calls.size());
-  note_calls(calls, options.planting, noted.begin());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    Noted& each = noted[i];
-    if (each.verdict != 'p' && each.verdict != 'n') found.failed.push_back(calls[i].name());
-    if (each.seconds > options.most_seconds) each.verdict = 'l';
+  std::string stopped;
+  try {
+    note_calls(calls, options.planting, noted.begin());
+  } catch (const std::runtime_error& error) {
+    stopped = error.what();
   }
-  say(std::to_string(calls.size()) + " calls without a mutant, " + std::to_string(found.failed.size()) + " did not pass");
-  if (is_stopped()) throw std::runtime_error("stopped before a mutant was planted");
+  if (is_stopped()) stopped = "a signal";
+  count_verdicts(calls, noted.begin(), found);
+  say(std::to_string(calls.size()) + " calls without a mutant: " + text_of(found.verdicts));
+  if (!stopped.empty()) {
+    say("stopped before a mutant was planted: " + stopped);
+    return found;
+  }
   found.calls = prepared(std::move(calls), noted.begin(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
-  found.reaching.assign(kMostMutants, 0);
   for (const Call& call : found.calls) {
     for (const int mutant : call.reaches) ++found.reaching[static_cast<std::size_t>(mutant)];
   }
   found.mutants = chosen_mutants(found.keys, found.reaching, options);
   say(std::to_string(found.calls.size()) + " calls prepared; " + std::to_string(found.mutants.size()) + " mutants to plant");
+  if (found.mutants.empty()) return found;
   found.planted = plant_all(found.calls, found.mutants, options.planting);
   say(is_stopped() ? "stopped" : "planted");
   return found;
 }
 
 int run(const Options& options) {
+  if (options.lists) {
+    for (const Call& call : calls_of(lines_of(options), options.elements, options.products, options.planting.seed))
+      std::cout << call.name() << "\n";
+    return 0;
+  }
   const Found found = hunt(options);
   const json record = record_of(found, options);
   if (!options.out.empty()) write(options.out, record);
   std::cout << found.keys.size() << " mutants, " << found.calls.size() << " calls: " << record.at("killed").size() << " killed "
             << record.at("survived").size() << " survived " << record.at("not_reached").size() << " not reached\n";
-  return 0;
+  return found.planted.empty() ? 9 : 0;
 }
 
 }  // namespace
@@ -208,9 +248,15 @@ int main(int count, char** arguments) {
   app.add_option("--limit", planting.limit_seconds, "Seconds after which a process that does not answer is ended")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--seconds", options.most_seconds, "Longest call that is used, without a mutant")
+  app.add_option("--note-budget", planting.note_seconds, "Seconds after which no more calls are made without a mutant")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--elements", options.elements, "Elements of the largest call that is used")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--products", options.products, "Products of two elements of the largest call that is used")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--list", options.lists, "Print the calls in the order in which they are made, and make none");
   app.add_option("--out", options.out, "The record, as JSON");
   CLI11_PARSE(app, count, arguments);
   try {

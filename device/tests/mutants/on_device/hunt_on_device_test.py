@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM, LIBRARY = sys.argv[1:3]
@@ -24,6 +25,25 @@ def hunt(*options: str) -> dict:
         return json.loads(out.read_text())
 
 
+def hunt_with(environment: dict, *options: str, stop_after: float | None = None) -> tuple[int, str, dict]:
+    """With the stand-in told how to behave: the exit code, what is said, and the record. Stopped so long after the device has answered."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "record.json"
+        program = subprocess.Popen([PROGRAM, "--library", LIBRARY, "--jobs", "2", "--only", "right", "--out", out, *options], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True, env=dict(os.environ, **environment))
+        first = program.stderr.readline()
+        if stop_after is not None:
+            time.sleep(stop_after)
+            program.terminate()
+        said = first + program.communicate(timeout=150)[1]
+        return program.returncode, said, json.loads(out.read_text())
+
+
+def order(*options: str) -> list[str]:
+    done = subprocess.run([PROGRAM, "--profile", "standard", "--list", *options], check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.splitlines()
+
+
 class Hunt(unittest.TestCase):
     def test_each_way_to_end(self):
         record = hunt("--limit", "2")
@@ -34,6 +54,9 @@ class Hunt(unittest.TestCase):
         self.assertEqual(record["survived"][0][1:], [record["calls"]] * 2, "under every call that reaches it")
         self.assertEqual(record["not_reached"], [key("b/unreached", "any")])
         self.assertEqual(record["failed"], [])
+        verdicts = record["verdicts"]
+        self.assertGreaterEqual(verdicts["passed"], record["calls"], "those that reach no point are not used")
+        self.assertEqual([verdicts[word] for word in ("failed", "ended", "not made")], [0, 0, 0])
         self.assertEqual(record["folders"]["device/b"], {"killed": 3, "mutants": 4, "planted": 3, "reached": 3})
 
     def test_sample(self):
@@ -42,6 +65,43 @@ class Hunt(unittest.TestCase):
         some = [hunt("--sample", "1", "--only", "device/a", "--seed", str(seed)) for seed in (1, 1)]
         self.assertEqual(some[0]["survived"], some[1]["survived"])
         self.assertEqual(some[0]["killed"], some[1]["killed"])
+
+    def test_budget_of_noting(self):
+        code, said, record = hunt_with({"STAND_IN_TAKES": "20"}, "--cases", "quantize recipe=mxfp8", "--note-budget", "2")
+        verdicts = record["verdicts"]
+        self.assertGreater(verdicts["not made"], 0)
+        self.assertGreater(verdicts["passed"], 0)
+        self.assertEqual(record["failed"], [], "a call that was never made has not failed")
+        self.assertEqual([row[0] for row in record["survived"]], [key("a/right", "nothing")], "planted under the calls that were noted")
+        self.assertEqual(code, 0)
+        self.assertIn(f"{verdicts['not made']} not made", said)
+
+    def test_stopped_while_calls_are_noted(self):
+        code, said, record = hunt_with({"STAND_IN_TAKES": "20"}, "--cases", "quantize recipe=mxfp8", stop_after=2)
+        self.assertEqual(code, 9)
+        self.assertIn("stopped before a mutant was planted", said)
+        self.assertGreater(record["verdicts"]["not made"], 0)
+        self.assertEqual(record["failed"], [])
+        self.assertEqual(record["killed"] + record["survived"], [])
+
+    def test_calls_that_fail(self):
+        _, said, record = hunt_with({"STAND_IN_FAILS": "1"}, "--profile", "smoke", "--cases", "quantize recipe=")
+        verdicts = record["verdicts"]
+        self.assertGreater(verdicts["ended"], 0)
+        self.assertGreater(verdicts["failed"], 0)
+        self.assertEqual(len(record["failed"]), verdicts["failed"] + verdicts["ended"])
+        self.assertIn("the device failed in the call: the stand-in has failed", said)
+        self.assertIn("not passed without a mutant", said)
+
+    def test_order_of_calls(self):
+        first = order()
+        self.assertEqual(first, order("--seed", "1"))
+        other = order("--seed", "2")
+        self.assertNotEqual(first, other)
+        self.assertEqual(sorted(first), sorted(other))
+        ops = {line.split()[0] for line in first[:500]}
+        self.assertEqual(ops, {line.split()[0] for line in first}, "a part has calls of every op")
+        self.assertLess(len(order("--elements", "1000")), len(first))
 
     def test_a_device_that_does_not_answer(self):
         done = subprocess.run([PROGRAM, "--library", LIBRARY, "--limit", "1"], capture_output=True, text=True, timeout=100,

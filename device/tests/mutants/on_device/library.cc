@@ -32,30 +32,43 @@ static_assert(kCount <= kMostMutants);
 
 const Source* first_source = nullptr;  // before any source registers: initialised by a constant
 std::uint8_t* reached_on_device = nullptr;
-std::string open_fault;
+std::string open_fault, device_fault;
+constexpr int kUnknown = -3;  // some sources have another number than others
 
+// Whether a call of CUDA did what it was to do; else its text is kept.
+bool succeeded(cudaError_t error) {
+  if (error != cudaSuccess) device_fault = std::string(cudaGetErrorName(error)) + ", " + cudaGetErrorString(error);
+  return error == cudaSuccess;
+}
+
+// Every source has the number of its own, which takes long: they get it when it changes.
 bool choose(int number) {
   static Chosen now{kNone, nullptr};
   if (now.reached == nullptr) {
     void* memory = nullptr;
-    if (cudaMalloc(&memory, kMostMutants) != cudaSuccess || cudaMemset(memory, 0, kMostMutants) != cudaSuccess) return false;
-    now.reached = static_cast<std::uint8_t*>(memory);
+    if (!succeeded(cudaMalloc(&memory, kMostMutants)) || !succeeded(cudaMemset(memory, 0, kMostMutants))) return false;
+    now.reached = reached_on_device = static_cast<std::uint8_t*>(memory);
+  } else if (now.number == number) {
+    return succeeded(cudaDeviceSynchronize());
   }
   chosen_by_host = now.number = number;
-  bool good = true;
-  for (const Source* each = first_source; each != nullptr; each = each->next) good = each->choose(now) && good;
-  reached_on_device = now.reached;
-  return cudaDeviceSynchronize() == cudaSuccess && good;
+  for (const Source* each = first_source; each != nullptr; each = each->next) {
+    if (each->choose(now)) continue;
+    succeeded(cudaGetLastError());
+    now.number = kUnknown;
+    return false;
+  }
+  return succeeded(cudaDeviceSynchronize());
 }
 
 bool take_reached(std::uint8_t* all) {
   if (reached_on_device == nullptr) return false;
-  if (cudaMemcpy(all, reached_on_device, kMostMutants, cudaMemcpyDeviceToHost) != cudaSuccess) return false;
+  if (!succeeded(cudaMemcpy(all, reached_on_device, kMostMutants, cudaMemcpyDeviceToHost))) return false;
   for (int i = 0; i < kCount; ++i) {
     all[i] |= reached_by_host[i];
     reached_by_host[i] = 0;
   }
-  return cudaMemset(reached_on_device, 0, kMostMutants) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess;
+  return succeeded(cudaMemset(reached_on_device, 0, kMostMutants)) && succeeded(cudaDeviceSynchronize());
 }
 
 // Takes `mutant=N` out of the options. Whether N is a number of a mutant, or is not given.
@@ -89,7 +102,7 @@ assay_status open_mutants(const char* given, assay_context** context) {
   const assay_status status = conformance::device_backend()->open(options.c_str(), context);
   if (status != ASSAY_OK || number == kNone) return status;
   if (choose(number)) return status;
-  open_fault = "the mutant cannot be planted: the device failed";
+  open_fault = "the mutant cannot be planted: " + device_fault;
   return ASSAY_DEVICE_LOST;
 }
 
@@ -114,7 +127,8 @@ Source::Source(bool (*choose_here)(const Chosen&)) : choose(choose_here), next(f
 extern "C" {
 __attribute__((visibility("default"))) const assay::mutants::Library* assay_device_mutants() {
   using namespace assay::mutants;
-  static const Library library{sizeof(Library), kCount, kMutants, choose, take_reached, &table()};
+  static const Library library{
+      sizeof(Library), kCount, kMutants, choose, take_reached, &table(), [] { return device_fault.c_str(); }};
   return &library;
 }
 

@@ -41,6 +41,7 @@ struct Library {
   bool (*choose)(int number);               // kNone: none; kRecords: none, and points that are reached are noted
   bool (*take_reached)(std::uint8_t* all);  // [kMostMutants]: 1 where a point was reached since the last time
   const assay_backend* backend;
+  const char* (*last_error)();  // why the device has failed
 };
 
 }  // namespace assay::mutants

@@ -1,5 +1,7 @@
 // In place of the library of mutated kernels, for the test of the program that plants them: the reference, with one mutant of each way
-// to end. Every point is reached by every quantization. With STAND_IN_OPENS in the environment it does not open.
+// to end. Every point is reached by every quantization. In the environment: with STAND_IN_OPENS it does not open; each call takes
+// STAND_IN_TAKES milliseconds more; with STAND_IN_FAILS quantizations to 8 bits fail the device while they are noted, and those to 4 are
+// wrong.
 
 #include <chrono>
 #include <cstdlib>
@@ -20,7 +22,7 @@ const MutantRow kMutants[] = {
 enum { kRight, kWrong, kCrash, kLasting, kUnreached, kStuck };
 
 int planted = kNone;
-bool reached = false, lasts = false;
+bool reached = false, lasts = false, failed = false;
 
 bool choose(int number) {
   planted = number;
@@ -29,6 +31,7 @@ bool choose(int number) {
 }
 
 bool take_reached(std::uint8_t* all) {
+  if (failed) return false;
   for (int m = 0; m < 6; ++m) all[m] |= reached && m != kUnreached ? 1 : 0;
   reached = false;
   return true;
@@ -38,6 +41,14 @@ assay_status execute(assay_context* context, assay_stream* stream, const assay_c
   const assay_status status = conformance::reference_backend()->execute(context, stream, call);
   if (std::string(call->op) != "quantize") return status;
   reached = true;
+  if (const char* const takes = std::getenv("STAND_IN_TAKES"); takes != nullptr)
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(takes)));
+  if (std::getenv("STAND_IN_FAILS") != nullptr && planted == kRecords) {
+    bool four_bits = false;
+    for (std::int32_t i = 0; i < call->output_count; ++i) four_bits = four_bits || call->outputs[i].dtype == ASSAY_E2M1;
+    failed = !four_bits;
+    if (four_bits && call->outputs[0].data != nullptr) *static_cast<unsigned char*>(call->outputs[0].data) ^= 1;
+  }
   if (planted == kCrash) std::abort();
   if (planted == kStuck) std::this_thread::sleep_for(std::chrono::hours(1));
   if (planted == kWrong || lasts) {
@@ -65,6 +76,7 @@ const assay_backend& table() {
 
 extern "C" __attribute__((visibility("default"))) const assay::mutants::Library* assay_device_mutants() {
   using namespace assay::mutants;
-  static const Library library{sizeof(Library), 6, kMutants, choose, take_reached, &table()};
+  static const Library library{
+      sizeof(Library), 6, kMutants, choose, take_reached, &table(), [] { return "the stand-in has failed"; }};
   return &library;
 }

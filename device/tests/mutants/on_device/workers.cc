@@ -30,6 +30,10 @@ constexpr int kFirstFailures = 3, kMostFailures = 40;
 
 volatile sig_atomic_t stopped = 0;
 
+Clock::time_point after(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 std::int64_t now() { return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count(); }
 
 // What a process does, as the others see it.
@@ -191,17 +195,12 @@ Described describe(const Planting& planting) {
   return described;
 }
 
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  std::uint64_t x = a * 0x9E37'79B9'7F4A'7C15u + b * 0xBF58'476D'1CE4'E5B9u + c * 0x94D0'49BB'1331'11EBu;
-  for (int round = 0; round < 2; ++round) x = (x ^ x >> 31) * 0xD6E8'FEB8'6659'FD93u;
-  return x ^ x >> 32;
-}
-
 void note_calls(const std::vector<Call>& calls, const Planting& planting, Noted* noted) {
   const ForkedArray<std::atomic<int>> next(1);
+  const Clock::time_point end = after(planting.note_seconds);
   const auto work = [&](Slot& slot) {
     OpenLibrary library(planting.library, slot.device);
-    for (int i; (i = next[0]++) < static_cast<int>(calls.size());) {
+    for (int i; Clock::now() < end && (i = next[0]++) < static_cast<int>(calls.size());) {
       slot.call = slot.item = i;
       slot.begun = now();
       library.note(calls[static_cast<std::size_t>(i)], noted[i]);
@@ -220,8 +219,7 @@ std::vector<Planted> plant_all(const std::vector<Call>& calls, const std::vector
   }
   const ForkedArray<std::atomic<int>> next(1);
   const ForkedArray<Planted> results(mutants.size());
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(planting.seconds));
+  const Clock::time_point end = after(planting.seconds);
   const auto work = [&](Slot& slot) {
     OpenLibrary library(planting.library, slot.device);
     Planter planter(library, calls, planting);

@@ -11,10 +11,11 @@ namespace assay::mutants {
 struct Planting {
   std::string library;
   int jobs = 8;
-  int devices = 1;         // which the processes share
-  int most_calls = 400;    // that a mutant is tried under
-  int limit_seconds = 20;  // after which a process that does not answer is ended: the limits of calls have passed long ago
-  double seconds = 1e9;    // no more mutants are begun after this time
+  int devices = 1;            // which the processes share
+  int most_calls = 400;       // that a mutant is tried under
+  int limit_seconds = 20;     // after which a process that does not answer is ended: the limits of calls have passed long ago
+  double note_seconds = 1e9;  // no more calls are noted after this time
+  double seconds = 1e9;       // no more mutants are begun after this time
   std::uint64_t seed = 1;
 };
 
@@ -26,7 +27,8 @@ struct Planted {
   int killer = -1;  // the call
 };
 
-// Each call without a mutant. Errors: std::runtime_error where no process can use the device.
+// Each call without a mutant, until the budget of noting is spent or a signal comes: what is not made keeps verdict 0. Errors:
+// std::runtime_error where no process can use the device.
 void note_calls(const std::vector<Call>& calls, const Planting& planting, Noted* noted);
 
 // Each of the mutants under the calls that reach it, in an order that the seed decides, until one shows it.
@@ -41,8 +43,5 @@ struct Described {
   std::vector<std::string> mutants;  // by number: "FILE: LINE OF THE SOURCE point K: CHANGE"
 };
 Described describe(const Planting& planting);
-
-// A well mixed value of the numbers.
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c);
 
 }  // namespace assay::mutants
