@@ -377,6 +377,8 @@ std::string value_text(const KeySchema& key) {
     case dims: return "ROWS,... | COUNTxROWS | one(G,ROWS,g) | zipf(G,ROWS,SEED)";
     case outputs: return "STRIDE:TYPE[:inclusive][:absent],...";
     case replay: return "COUNT:WHAT,...";
+    case preset: return "NAME";
+    case block: return "ROWSxCOLUMNS | usual";
     case plan: return "NAME | unit=UNIT,FIELD=VALUE,...";
     case steps: return "STEP,.../STEP,... of " + std::string(key.allowed);
   }

@@ -33,7 +33,8 @@ Format output_of(const CaseLine& line, const ScaleRule& rule) {
 }  // namespace
 
 RuleChoice rule_choice(const CaseLine& line) {
-  const ScaleRule& rule = rule_named(line.text("preset"));
+  const std::string preset = line.text("preset");
+  const ScaleRule& rule = rule_named(preset);
   const std::string block = line.text("block"), storage = line.text("storage");
   return {&rule, output_of(line, rule), block == "usual" ? rule.blocks.front() : parse_block_shape("block", block),
           parse_scale_storage("storage", storage == "usual" ? rule.storage : storage)};

@@ -9,9 +9,9 @@
 namespace assay::conformance {
 namespace {
 
-const TensorView& matrix(const Request& request, const std::string& name) {
+const TensorView& matrix(const Request& request, const char* name) {
   const TensorView& tensor = request.input(name);
-  if (tensor.shape.size() != 2) throw InvalidArgument("in/" + name, describe(tensor), "a matrix");
+  if (tensor.shape.size() != 2) throw InvalidArgument(std::string("in/") + name, describe(tensor), "a matrix");
   return tensor;
 }
 

@@ -354,5 +354,11 @@ TEST(CaseSchema, ConditionsNameKeysAndValuesThatExist) {
   }
 }
 
+TEST(CaseSchema, SaysWhatEveryValueLooksLike) {
+  for (const OpSchema& op : case_schema()) {
+    for (const KeySchema& key : op.keys) EXPECT_NE(value_text(key), "") << op.op << " " << key.key;
+  }
+}
+
 }  // namespace
 }  // namespace assay::conformance
