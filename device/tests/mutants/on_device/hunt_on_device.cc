@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -163,6 +164,12 @@ std::string text_of(const std::map<std::string, int>& verdicts) {
   return text;
 }
 
+// The reference in each process takes its part of the processors: with all of them, each would wait for the others.
+void share_processors(int jobs) {
+  const int all = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  setenv("ASSAY_THREADS", std::to_string(std::max(1, all / jobs)).c_str(), 0);
+}
+
 Found hunt(const Options& options) {
   const auto begun = std::chrono::steady_clock::now();
   const auto say = [&](const std::string& what) {
@@ -170,6 +177,7 @@ Found hunt(const Options& options) {
   };
   Found found;
   stop_at_signals();
+  share_processors(options.planting.jobs);
   const Described described = describe(options.planting);
   found.device = described.device;
   found.keys = described.mutants;

@@ -54,6 +54,7 @@ class Hunt(unittest.TestCase):
         self.assertEqual(record["survived"][0][1:], [record["calls"]] * 2, "under every call that reaches it")
         self.assertEqual(record["not_reached"], [key("b/unreached", "any")])
         self.assertEqual(record["failed"], [])
+        self.assertIn(f"threads={max(1, len(os.sched_getaffinity(0)) // 2)}", record["device"], "two processes share the processors")
         verdicts = record["verdicts"]
         self.assertGreaterEqual(verdicts["passed"], record["calls"], "those that reach no point are not used")
         self.assertEqual([verdicts[word] for word in ("failed", "ended", "not made")], [0, 0, 0])

@@ -4,6 +4,7 @@
 // wrong.
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -66,6 +67,12 @@ const assay_backend& table() {
       return conformance::reference_backend()->open("", context);
     };
     table.execute = execute;
+    table.device_info = [](assay_context* context, assay_device_info* info) {
+      const assay_status status = conformance::reference_backend()->device_info(context, info);
+      const char* const threads = std::getenv("ASSAY_THREADS");
+      std::snprintf(info->name, sizeof info->name, "stand-in, threads=%s", threads == nullptr ? "all" : threads);
+      return status;
+    };
     return table;
   }();
   return made;
