@@ -174,23 +174,26 @@ GemmRequest::GemmRequest(const Request& request)
           "1 exactly when in/bias is given");
   request.refuse_unknown();
   refuse_other_outputs(request, {"d"});
-  call_.d = request.output("d", call_.d_type, d_elements);
-  wanted_ = call_.d != nullptr && d_elements > 0;
-  elements_ = d_elements;
-  if (call_.d == nullptr && d_elements > 0) {
-    require(d_elements <= std::numeric_limits<std::int64_t>::max() / 8, "rows of d", d_rows, "a size that fits in 64 bits");
-    call_.d = const_cast<void*>(unknown_address<void>());
-    d_at_ = parts_.add(d_elements * (bits_of(call_.d_type) / 8));
-  }
-  const bool quantized_d = call_.d_type == Format::e4m3 || call_.d_type == Format::e5m2;
-  if (quantized_d && d_elements > 0 && beta_.number().value_or(0) != 0)
-    throw InvalidArgument("attribute beta", std::to_string(*beta_.number()), "0 with a D in FP8");
-
+  take_d(request, d_elements);
   call_.scalars_per_group = alpha_.per_group() || beta_.per_group();
   alpha_.reserve(parts_, call_.scalars_per_group);
   beta_.reserve(parts_, call_.scalars_per_group);
   if (!alpha_.is_default() || call_.scalars_per_group) call_.alpha = unknown_address<float>();
   if (!beta_.is_default() || call_.scalars_per_group) call_.beta = unknown_address<float>();
+}
+
+void GemmRequest::take_d(const Request& request, std::int64_t elements) {
+  elements_ = elements;
+  call_.d = request.output("d", call_.d_type, elements);
+  wanted_ = call_.d != nullptr && elements > 0;
+  if (call_.d == nullptr && elements > 0) {
+    require(elements <= std::numeric_limits<std::int64_t>::max() / 8, "elements of d", elements, "a size that fits in 64 bits");
+    call_.d = const_cast<void*>(unknown_address<void>());
+    d_at_ = parts_.add(elements * (bits_of(call_.d_type) / 8));
+  }
+  const bool quantized = call_.d_type == Format::e4m3 || call_.d_type == Format::e5m2;
+  if (quantized && elements > 0 && beta_.number().value_or(0) != 0)
+    throw InvalidArgument("attribute beta", std::to_string(*beta_.number()), "0 with a D in FP8");
 }
 
 device::GemmOperand GemmRequest::operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows,

@@ -59,6 +59,7 @@ class GemmRequest {
   Parts& parts() { return parts_; }
 
  private:
+  void take_d(const Request& request, std::int64_t elements);
   device::GemmOperand operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows,
                               bool weight);
 

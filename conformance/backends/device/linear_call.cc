@@ -270,8 +270,7 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
             device::Rows rows = call.rows;
             splits.bind(rows, status);
             const auto made_ready = [&](device::LinearCall& ready, std::int64_t at) {
-              ready.rows = rows;
-              ready.rows_multiple = rows_multiple;
+              ready.rows = rows, ready.rows_multiple = rows_multiple;
               ready.status = status;
               ready.workspace = part<void>(workspace, at);
             };
@@ -284,14 +283,14 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
             }
             if (call.dw == nullptr && dbias == nullptr) splits.check(rows.capacity, status, stream);
             if (!product) return;
-            device::PreparedStep first, second;  // checked before anything is enqueued
+            device::PreparedStep first;
             if (deferred) {
               ready_kept.dy_columnwise = ready.dy_columnwise = storage(part<void>(workspace, kept_at));
               made_ready(ready_kept, first_at);
               first = device::PreparedStep(ready_kept, device::device_kernels());
             }
             made_ready(ready, own);
-            second = device::PreparedStep(ready, device::device_kernels());
+            device::PreparedStep second(ready, device::device_kernels());  // both are checked before anything is enqueued
             if (call.accumulate && call.dw != nullptr) copy(call.dw, before.data, before.bytes, stream);
             first.launch(stream);
             second.launch(stream);

@@ -55,6 +55,11 @@ const std::uint8_t* random_bytes(const Request& request, const char* name, std::
   return static_cast<const std::uint8_t*>(tensor->data);
 }
 
+// Nothing to write: no kernel is launched, as where the skip flag is set none reads the splits.
+bool has_no_output(const Request& request) {
+  return std::none_of(request.out.begin(), request.out.end(), [](const auto& each) { return each.second.data != nullptr; });
+}
+
 }  // namespace
 
 DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
@@ -110,10 +115,7 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   output.scale = static_cast<float*>(request.output("scale", Format::f32, groups));
   output.dbias = request.output("dbias", x.type, groups * call.columns);
 
-  // Where there is nothing to write, or the skip flag says so, no kernel reads them.
-  const bool reads_no_splits =
-      call.noop != nullptr || elements == 0 ||
-      std::none_of(request.out.begin(), request.out.end(), [](const auto& each) { return each.second.data != nullptr; });
+  const bool may_read_no_splits = call.noop != nullptr || elements == 0 || has_no_output(request);
   sized.output = output;
   sized.amax = amax.given();
   sized.columnwise_amax = columnwise_amax.given();
@@ -132,7 +134,7 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
               ready.columnwise_amax = columnwise_amax.bind(workspace, stream);
             }
             device::quantize(ready, stream);
-            if (reads_no_splits) splits.check(ready.rows.capacity, status, stream);
+            if (may_read_no_splits) splits.check(ready.rows.capacity, status, stream);
             if (twin != nullptr) {
               device::copy_unless_skipped(ready.noop, static_cast<const float*>(ready.output.rowwise_scale_inv), twin, groups,
                                           stream);
