@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
+#include <utility>
 
 #include "conformance/cases/case_rules.h"
 #include "conformance/cases/case_schema.h"
@@ -14,7 +14,14 @@
 namespace assay::conformance {
 namespace {
 
-using Values = std::map<std::string, std::string, std::less<>>;
+// What a line gives, in any order. It has few keys: to look through them costs less than a map, which parsing would make anew
+// for each line of the catalogue.
+using Values = std::vector<Parameter>;
+
+const std::string* find_value(const Values& given, std::string_view key) {
+  const auto found = std::find_if(given.begin(), given.end(), [&](const Parameter& each) { return each.key == key; });
+  return found == given.end() ? nullptr : &found->value;
+}
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -28,13 +35,12 @@ std::string_view value_in_effect(const OpSchema& op, const KeySchema& key, const
 bool holds(const OpSchema& op, std::string_view condition, const Values& given) {
   const std::size_t equals = condition.find('=');
   const KeySchema* key = find_key(op, condition.substr(0, equals));
-  const std::string_view value = value_in_effect(op, *key, given);
-  const std::vector<std::string_view> wanted = words_of(condition.substr(equals + 1), '|');
-  return std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+  return is_word_of(condition.substr(equals + 1), value_in_effect(op, *key, given), '|');
 }
 
 // "DEFAULT; key=value: OTHER; ...", see KeySchema.
 std::string_view default_of(const OpSchema& op, const KeySchema& key, const Values& given) {
+  if (key.fallback.find(';') == std::string_view::npos) return trimmed(key.fallback);
   const std::vector<std::string_view> clauses = words_of(key.fallback, ';');
   for (std::size_t i = 1; i < clauses.size(); ++i) {
     const std::size_t colon = clauses[i].find(':');
@@ -44,8 +50,8 @@ std::string_view default_of(const OpSchema& op, const KeySchema& key, const Valu
 }
 
 std::string_view value_in_effect(const OpSchema& op, const KeySchema& key, const Values& given) {
-  const auto found = given.find(key.key);
-  return found != given.end() ? std::string_view(found->second) : default_of(op, key, given);
+  const std::string* found = find_value(given, key.key);
+  return found != nullptr ? std::string_view(*found) : default_of(op, key, given);
 }
 
 const OpSchema& schema_of(std::string_view op) {
@@ -76,27 +82,21 @@ const KeySchema& key_of(const OpSchema& op, std::string_view key, std::string_vi
   return *schema;
 }
 
-Values values_of(const CaseLine& line) {
-  Values values;
-  for (const Parameter& each : line.parameters) values[each.key] = each.value;
-  return values;
-}
-
 CaseLine assemble(const OpSchema& op, const Values& given) {
   CaseLine line;
   line.op = op.op;
   for (const KeySchema& key : op.keys) {
-    const auto found = given.find(key.key);
-    if (found == given.end()) {
-      require(key.fallback != "required", key.key, "not given", std::string(op.op) + " to have " + std::string(key.key) + "=...");
-      continue;
+    const std::string* value = find_value(given, key.key);
+    if (value == nullptr) {
+      if (key.fallback != "required") continue;
+      throw InvalidArgument(key.key, "not given", std::string(op.op) + " to have " + std::string(key.key) + "=...");
     }
-    if (found->second == default_of(op, key, given)) continue;
+    if (*value == default_of(op, key, given)) continue;
     for (const std::string_view condition : words_of(key.only_with, ';')) {
-      require(holds(op, trimmed(condition), given), key.key, found->second,
-              "to be given only with " + std::string(trimmed(condition)));
+      if (holds(op, trimmed(condition), given)) continue;
+      throw InvalidArgument(key.key, *value, "to be given only with " + std::string(trimmed(condition)));
     }
-    line.parameters.push_back({std::string(key.key), found->second});
+    line.parameters.push_back({std::string(key.key), *value});
   }
   require_consistent(line);
   return line;
@@ -119,7 +119,7 @@ std::string CaseLine::text(std::string_view key) const {
   }
   const OpSchema& schema = schema_of(op);
   const KeySchema& found = key_of(schema, key, key);
-  const std::string value(default_of(schema, found, values_of(*this)));
+  const std::string value(default_of(schema, found, parameters));
   require(value != "none" && value != "required", key, "not given", "a value");
   return value;
 }
@@ -156,8 +156,9 @@ CaseLine parse_case_line(std::string_view line) {
     require(equals != std::string_view::npos, "word", words[i], "key=value");
     const std::string_view name = present_key(op.op, words[i].substr(0, equals)), text = words[i].substr(equals + 1);
     const KeySchema& key = key_of(op, name, name);
-    const bool fresh = given.emplace(name, canonical_value(key, present_value(op.op, name, text))).second;
-    require(fresh, key.key, text, "to be given once");
+    std::string value = canonical_value(key, present_value(op.op, name, text));
+    require(find_value(given, name) == nullptr, key.key, text, "to be given once");
+    given.push_back({std::string(name), std::move(value)});
   }
   return assemble(op, given);
 }
@@ -172,12 +173,9 @@ CaseLine with(const CaseLine& line, std::string_view given_key, std::string_view
   const OpSchema& op = schema_of(line.op);
   const std::string_view key = present_key(line.op, given_key);
   const KeySchema& schema = key_of(op, key, key);
-  Values given = values_of(line);
-  if (value.empty()) {
-    given.erase(std::string(key));
-  } else {
-    given[std::string(key)] = canonical_value(schema, present_value(line.op, key, value));
-  }
+  Values given = line.parameters;
+  std::erase_if(given, [&](const Parameter& each) { return each.key == key; });
+  if (!value.empty()) given.push_back({std::string(key), canonical_value(schema, present_value(line.op, key, value))});
   return assemble(op, given);
 }
 

@@ -353,6 +353,15 @@ std::vector<std::string_view> words_of(std::string_view list, char separator) {
   return words;
 }
 
+bool is_word_of(std::string_view list, std::string_view word, char separator) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(separator), list.size());
+    if (end > 0 && list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
   std::string_view nearest;
   std::size_t least = 3;

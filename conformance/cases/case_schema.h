@@ -59,6 +59,8 @@ std::string value_text(const KeySchema& key);
 
 // The words of `list` ("a b c").
 std::vector<std::string_view> words_of(std::string_view list, char separator = ' ');
+// Whether `word` is one of them.
+bool is_word_of(std::string_view list, std::string_view word, char separator = ' ');
 
 // " (did you mean X?)" when one of `candidates` is at most two edits away from `word`, else "".
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);

@@ -19,8 +19,8 @@ double real_of(std::string_view argument, std::string_view text) {
 }
 
 std::string choice_of(std::string_view argument, std::string_view text, std::string_view allowed) {
+  if (is_word_of(allowed, text)) return std::string(text);
   const std::vector<std::string_view> words = words_of(allowed);
-  if (std::find(words.begin(), words.end(), text) != words.end()) return std::string(text);
   std::string expected = "one of";
   for (const std::string_view word : words) expected += " " + std::string(word);
   throw InvalidArgument(argument, text, expected + did_you_mean(text, words));

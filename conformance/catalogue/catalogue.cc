@@ -1,6 +1,8 @@
 #include "conformance/catalogue/catalogue.h"
 
 #include <algorithm>
+#include <array>
+#include <mutex>
 #include <set>
 
 #include "conformance/cases/case_schema.h"
@@ -85,8 +87,12 @@ namespace {
 // What computes lines from those before it does not see the covers: they would change what it computes.
 std::vector<CaseLine> lines_of(Profile profile, bool covers) {
   std::vector<CaseLine> lines;
-  append_written(lines, Profile::smoke);
-  if (profile != Profile::smoke) {
+  if (profile == Profile::full) {
+    lines = covers ? catalogue(Profile::standard) : lines_of(Profile::standard, false);
+  } else {
+    append_written(lines, Profile::smoke);
+  }
+  if (profile == Profile::standard) {
     append_written(lines, Profile::standard);
     append(lines, covered_lines(0));
     append(lines, size_lines());
@@ -119,7 +125,13 @@ std::vector<CaseLine> lines_of(Profile profile, bool covers) {
 
 }  // namespace
 
-std::vector<CaseLine> catalogue(Profile profile) { return lines_of(profile, true); }
+const std::vector<CaseLine>& catalogue(Profile profile) {
+  static std::array<std::vector<CaseLine>, 3> made;
+  static std::array<std::once_flag, 3> is_made;
+  const auto place = static_cast<std::size_t>(profile);
+  std::call_once(is_made[place], [&] { made[place] = lines_of(profile, true); });
+  return made[place];
+}
 
 std::vector<CaseLine> catalogue_without_covers(Profile profile) { return lines_of(profile, false); }
 

@@ -12,13 +12,57 @@
 namespace assay::conformance {
 namespace {
 
-// A value of one axis and a value of a later one.
-struct Pair {
-  std::size_t axis, value, other_axis, other_value;
-  auto operator<=>(const Pair&) const = default;
-};
-
 using Row = std::vector<std::size_t>;  // which value of each axis
+
+// The pairs of values of two axes that no line has yet, in the order of (axis, value, later axis, its value).
+class OpenPairs {
+ public:
+  explicit OpenPairs(const std::vector<Axis>& axes) {
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      begin_.push_back(values_.size());
+      for (std::size_t i = 0; i < axes[a].size(); ++i) values_.push_back({a, i});
+    }
+    open_.assign(values_.size() * values_.size(), 0);
+    for (std::size_t one = 0; one < values_.size(); ++one) {
+      for (std::size_t other = one; other < values_.size(); ++other) open_[place(one, other)] = values_[one].axis < values_[other].axis;
+    }
+  }
+
+  // The first that is open is written into `row`; false: none is.
+  bool first(Row& row) {
+    while (first_ < open_.size() && open_[first_] == 0) ++first_;
+    if (first_ == open_.size()) return false;
+    const Value one = values_[first_ / values_.size()], other = values_[first_ % values_.size()];
+    row[one.axis] = one.value;
+    row[other.axis] = other.value;
+    return true;
+  }
+  void close_first() { open_[first_] = 0; }
+  // How many pairs of `row` are open.
+  int count(const Row& row) const {
+    int found = 0;
+    for (std::size_t a = 0; a < row.size(); ++a) {
+      for (std::size_t b = a + 1; b < row.size(); ++b) found += open_[place(begin_[a] + row[a], begin_[b] + row[b])];
+    }
+    return found;
+  }
+  void close(const Row& row) {
+    for (std::size_t a = 0; a < row.size(); ++a) {
+      for (std::size_t b = a + 1; b < row.size(); ++b) open_[place(begin_[a] + row[a], begin_[b] + row[b])] = 0;
+    }
+  }
+
+ private:
+  struct Value {
+    std::size_t axis, value;
+  };
+  std::size_t place(std::size_t one, std::size_t other) const { return one * values_.size() + other; }
+
+  std::vector<Value> values_;       // of all axes, one axis after another
+  std::vector<std::size_t> begin_;  // of each axis in values_
+  std::vector<char> open_;
+  std::size_t first_ = 0;  // none before it is open
+};
 
 std::optional<CaseLine> line_of(const std::string& prefix, const std::vector<Axis>& axes, const Row& row, int seed,
                                 const CoveringLimits& limits) {
@@ -41,50 +85,39 @@ std::optional<CaseLine> line_of(const std::string& prefix, const std::vector<Axi
 // stand for none.
 std::vector<CaseLine> covering_lines(const std::string& prefix, const std::vector<Axis>& axes, int first_seed,
                                      const CoveringLimits& limits) {
-  std::set<Pair> open;
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    for (std::size_t b = a + 1; b < axes.size(); ++b) {
-      for (std::size_t i = 0; i < axes[a].size(); ++i) {
-        for (std::size_t j = 0; j < axes[b].size(); ++j) open.insert({a, i, b, j});
-      }
-    }
-  }
+  OpenPairs open(axes);
+  std::set<Row> refused;  // whatever the seed: drawn again and again where two values exclude one another
   const CounterRandom random(static_cast<std::uint64_t>(first_seed), "covering");
   std::uint64_t draw = 0;
   std::vector<CaseLine> lines;
-  while (!open.empty()) {
-    const Pair start = *open.begin();
+  for (Row row(axes.size()); open.first(row);) {
     std::optional<CaseLine> best;
     Row best_row;
     int best_gain = -1;
     for (int attempt = 0, valid = 0; attempt < 48 && valid < 4; ++attempt) {
-      Row row;
-      for (const Axis& axis : axes) {
-        const std::size_t drawn = random.below(draw++, static_cast<std::uint32_t>(axis.size()));
-        const bool first = attempt >= 12 && random.below(draw++, attempt < 24 ? 2 : 8) != 0;
-        row.push_back(first ? 0 : drawn);
-      }
-      row[start.axis] = start.value;
-      row[start.other_axis] = start.other_value;
-      int gain = 0;
       for (std::size_t a = 0; a < axes.size(); ++a) {
-        for (std::size_t b = a + 1; b < axes.size(); ++b) gain += static_cast<int>(open.count({a, row[a], b, row[b]}));
+        const std::size_t drawn = random.below(draw++, static_cast<std::uint32_t>(axes[a].size()));
+        const bool first = attempt >= 12 && random.below(draw++, attempt < 24 ? 2 : 8) != 0;
+        row[a] = first ? 0 : drawn;
       }
-      if (gain <= best_gain) continue;
+      open.first(row);
+      const int gain = open.count(row);
+      if (gain <= best_gain || refused.contains(row)) continue;
       std::optional<CaseLine> line = line_of(prefix, axes, row, first_seed + static_cast<int>(lines.size()), limits);
-      if (!line) continue;
+      if (!line) {
+        refused.insert(row);
+        continue;
+      }
       ++valid;
       best = std::move(line);
-      best_row = std::move(row);
+      best_row = row;
       best_gain = gain;
     }
     if (!best) {  // the two exclude one another
-      open.erase(start);
+      open.close_first();
       continue;
     }
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      for (std::size_t b = a + 1; b < axes.size(); ++b) open.erase({a, best_row[a], b, best_row[b]});
-    }
+    open.close(best_row);
     lines.push_back(std::move(*best));
   }
   return lines;
