@@ -24,7 +24,8 @@ class OpenPairs {
     }
     open_.assign(values_.size() * values_.size(), 0);
     for (std::size_t one = 0; one < values_.size(); ++one) {
-      for (std::size_t other = one; other < values_.size(); ++other) open_[place(one, other)] = values_[one].axis < values_[other].axis;
+      for (std::size_t other = one; other < values_.size(); ++other)
+        open_[place(one, other)] = values_[one].axis < values_[other].axis;
     }
   }
 

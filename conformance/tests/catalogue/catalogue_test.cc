@@ -19,7 +19,8 @@ namespace {
 
 // A program asks for it in several places.
 TEST(Catalogue, IsComputedOnceInAProcess) {
-  for (const Profile profile : {Profile::smoke, Profile::standard, Profile::full}) EXPECT_EQ(&catalogue(profile), &catalogue(profile));
+  for (const Profile profile : {Profile::smoke, Profile::standard, Profile::full})
+    EXPECT_EQ(&catalogue(profile), &catalogue(profile));
 }
 
 TEST(Catalogue, GrowsFromSmokeToFullWithoutRepeating) {
