@@ -71,8 +71,8 @@ set(assay_standard_headers <algorithm> <array> <charconv> <cmath> <cstdint> <cst
 assay_precompiled(assay_standard_library HEADERS ${assay_standard_headers})
 
 # assay_register(recipes_test recipes 4): one CTest entry for the whole program, or SHARDS entries that run side by side.
-# There are thousands of tests, and a process for each would take longer than the tests do. A limit only ends what hangs: it is ten
-# times what the slowest takes alone, since other work can share the machine.
+# There are thousands of tests, and a process for each would take longer than the tests do. A limit only ends what hangs:
+# beside other work a test takes several times as long as alone.
 function(assay_register program name shards)
   math(EXPR last "${shards} - 1")
   foreach(shard RANGE ${last})

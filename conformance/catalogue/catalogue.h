@@ -21,7 +21,7 @@ enum class Profile { smoke, standard, full };
 std::optional<Profile> profile_named(std::string_view name);
 std::string_view name_of(Profile profile);
 
-// Computed at the first call of a process and kept: standard takes a good half of a second.
+// Computed at the first call of a process and kept: standard takes about a second.
 const std::vector<CaseLine>& catalogue(Profile profile);
 // Without the lines of cover_*.txt, which `assay selftest --cover-profiles` adds where other lines of the profile do not find a
 // planted fault.
