@@ -1,13 +1,20 @@
 #pragma once
-// From the sums in registers to D (spec grouped-gemm-2.1): alpha, beta, the bias of the group, one rounding to the type of D. A warp
-// puts 64 columns of its 16 rows into shared memory and takes them out by rows, so that it writes whole lines. Rows and columns that
-// the group does not have are not written. Internal to this folder.
+// From the sums in registers to D (spec grouped-gemm-2.1): alpha, beta, the bias of the group, one rounding to the type of D. Rows and
+// columns that the group does not have are not written. Three ways, for what each can be fast with:
+//
+//   write_codes    16 bits, without C and bias   a warp turns 64 columns of its 16 rows in shared memory and writes runs of 16 bytes
+//   write_plain    f32, the sums as they are     each thread its pairs of columns: four threads write the 32 bytes of a sector
+//   write_sums     all others                    each thread its pairs
+//
+// Nothing here may ask for two sums in neighbouring registers (a store of 8 bytes does): sums would then lie in the register bank of the
+// step that is added to them, and each addition of the kernel's loop would take two cycles. Internal to this folder.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cstdint>
 
+#include "device/fp8_block_gemm/ptx.cuh"
 #include "device/fp8_block_gemm/tiles.cuh"
 
 namespace assay::device::fp8_block {
@@ -19,32 +26,43 @@ struct Elements<Format::f32> {
   using Code = std::uint32_t;
   static __device__ Code code(float value) { return value == value ? __float_as_uint(value) : 0x7FFFFFFFu; }
   static __device__ float value(Code code) { return __uint_as_float(code); }
+  static __device__ uint2 pair(Code first, Code second) { return make_uint2(first, second); }
 };
 template <>
 struct Elements<Format::bf16> {
   using Code = std::uint16_t;
   static __device__ Code code(float value) { return __bfloat16_as_ushort(__float2bfloat16_rn(value)); }  // NaN: 0x7FFF
   static __device__ float value(Code code) { return __uint_as_float(std::uint32_t{code} << 16); }
+  static __device__ std::uint32_t pair(Code first, Code second) { return first | std::uint32_t{second} << 16; }
+  static __device__ std::uint32_t codes(float first, float second) {
+    const __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
+    return pair(__bfloat16_as_ushort(both.x), __bfloat16_as_ushort(both.y));
+  }
 };
 template <>
 struct Elements<Format::f16> {
   using Code = std::uint16_t;
   static __device__ Code code(float value) { return __half_as_ushort(__float2half_rn(value)); }
   static __device__ float value(Code code) { return __half2float(__ushort_as_half(code)); }
+  static __device__ std::uint32_t pair(Code first, Code second) { return first | std::uint32_t{second} << 16; }
+  static __device__ std::uint32_t codes(float first, float second) {
+    const __half2 both = __floats2half2_rn(first, second);
+    return pair(__half_as_ushort(both.x), __half_as_ushort(both.y));
+  }
 };
 
-// D of one group. What a thread takes out at once is a run of 16 bytes of a row.
+// D of one group.
 template <Format kType>
 struct Output {
   using Element = Elements<kType>;
   using Code = typename Element::Code;
-  static constexpr int kRun = 16 / sizeof(Code);
+  static constexpr int kRun = 16 / sizeof(Code);  // elements
   Code* d;
   const Code* c;
   const Code* bias;  // of the group's columns, or null
   float alpha, beta;
   std::uint32_t m, n;
-  bool runs;  // runs are aligned in D and C, and there is no bias
+  bool runs;  // each row of D begins at a multiple of 16 bytes and has whole runs of them
 
   __device__ Output(const Problem& problem, const Tile& tile, std::uint32_t first_row)
       : m(tile.m), n(static_cast<std::uint32_t>(problem.n)) {
@@ -55,89 +73,130 @@ struct Output {
     const int scalar = problem.scalars_per_group ? tile.group : 0;
     alpha = problem.alpha == nullptr ? 1.0f : problem.alpha[scalar];
     beta = problem.beta == nullptr ? 0.0f : problem.beta[scalar];
-    const auto addresses = reinterpret_cast<std::uintptr_t>(d) | reinterpret_cast<std::uintptr_t>(c);
-    runs = bias == nullptr && n % kRun == 0 && addresses % 16 == 0;
+    runs = n % kRun == 0 && reinterpret_cast<std::uintptr_t>(d) % 16 == 0;
   }
+
+  __device__ bool has_sums_alone() const { return bias == nullptr && beta == 0; }
 
   __device__ float scaled(float sum, Code old) const {
     if (beta != 0) return __fmaf_rn(sum, alpha, __fmul_rn(beta, Element::value(old)));
-    return alpha != 1 ? __fmaf_rn(sum, alpha, 0.0f) : sum;
+    return times_alpha(sum);
+  }
+  __device__ float times_alpha(float sum) const { return alpha != 1 ? __fmaf_rn(sum, alpha, 0.0f) : sum; }
+
+  // One element of row `row`, whose place in D is `at`.
+  __device__ Code code(float sum, std::int64_t at, std::uint32_t column) const {
+    const Code made = Element::code(scaled(sum, beta != 0 ? c[at] : Code{0}));
+    return bias == nullptr ? made : Element::code(__fadd_rn(Element::value(made), Element::value(bias[column])));
   }
 
-  // A run of row `row`, whose sums lie at `from` in shared memory.
-  __device__ void write(std::uint32_t row, std::uint32_t column, const float* from) const {
+  // Two neighbours of a row, the first in an even column.
+  __device__ void write(std::uint32_t row, std::uint32_t column, float first, float second) const {
     if (row >= m || column >= n) return;
     const std::int64_t at = std::int64_t{row} * n + column;
-    if (runs) return beta == 0 && alpha == 1 ? write_run<false>(at, from) : write_run<true>(at, from);
-#pragma unroll 1
-    for (int i = 0; i < kRun && column + i < n; ++i) {
-      Code code = Element::code(scaled(from[i], beta != 0 ? c[at + i] : Code{0}));
-      if (bias != nullptr) code = Element::code(__fadd_rn(Element::value(code), Element::value(bias[column + i])));
-      d[at + i] = code;
+    const Code code_of_first = code(first, at, column);
+    if (runs) {
+      using Pair = decltype(Element::pair(0, 0));
+      *reinterpret_cast<Pair*>(d + at) = Element::pair(code_of_first, code(second, at + 1, column + 1));
+      return;
     }
-  }
-
- private:
-  union Run {
-    uint4 bits;
-    Code codes[kRun];
-  };
-
-  template <bool kScaled>
-  __device__ void write_run(std::int64_t at, const float* from) const {
-    float4 sums[kRun / 4];
-#pragma unroll
-    for (int i = 0; i < kRun / 4; ++i) sums[i] = reinterpret_cast<const float4*>(from)[i];
-    Run old{}, made{};
-    if (kScaled && beta != 0) old.bits = *reinterpret_cast<const uint4*>(c + at);
-#pragma unroll
-    for (int i = 0; i < kRun / 4; ++i) {
-      const float of[4] = {sums[i].x, sums[i].y, sums[i].z, sums[i].w};
-#pragma unroll
-      for (int j = 0; j < 4; ++j) made.codes[4 * i + j] = Element::code(kScaled ? scaled(of[j], old.codes[4 * i + j]) : of[j]);
-    }
-    *reinterpret_cast<uint4*>(d + at) = made.bits;
+    d[at] = code_of_first;
+    if (column + 1 < n) d[at + 1] = code(second, at + 1, column + 1);
   }
 };
 
-inline constexpr int kPart = 64, kPartPitch = kPart + 8, kPartRows = 16;  // the pitch spreads rows over the banks
+inline constexpr int kWarpRows = 16, kPart = 64, kPartPitch = kPart + 8;  // the pitch spreads rows over the banks
 
-// Where a warp turns its rows: [kPartRows][kPartPitch].
-using Turned = float[kPartRows * kPartPitch];
+// Where a warp turns 64 columns of its rows, while the 64 before them are still read.
+using Turned = std::uint16_t[2][kWarpRows * kPartPitch];
 
-// Columns `part` * 64 and on of 16 rows, out of `turned`. `first`: the row of the tile that is the warp's first.
-template <Format kType>
-__device__ void write_part(const Output<kType>& output, const Tile& tile, const Turned& turned, std::uint32_t first, int part) {
-  constexpr unsigned kRun = Output<kType>::kRun, kRunsOfRow = kPart / kRun, kRowsAtOnce = 32 / kRunsOfRow;
-  const unsigned lane = threadIdx.x % 32, x = kRun * (lane % kRunsOfRow);
+// `first`: the row of the tile that is the warp's first.
+template <Format kType, int kColumns>
+__device__ void write_codes(const Output<kType>& output, const Tile& tile, std::uint32_t first, Turned& turned,
+                            const float (&sums)[kColumns / 2]) {
+  using Element = Elements<kType>;
+  const unsigned lane = threadIdx.x % 32, matrix = lane / 8;
+  const std::uint32_t put = (lane % 8 + matrix % 2 * 8) * kPartPitch + matrix / 2 * 8;  // a row of a matrix of 8x8
+  const std::uint32_t take = matrix * kPartPitch + lane % 8 * 8;                        // a run of 8 columns
 #pragma unroll
-  for (unsigned i = 0; i < kPartRows; i += kRowsAtOnce) {
-    const unsigned row = i + lane / kRunsOfRow;
-    output.write(tile.row + first + row, tile.column + kPart * part + x, &turned[row * kPartPitch + x]);
+  for (int part = 0; part < kColumns / kPart; ++part) {
+    std::uint16_t* const half = turned[part % 2];
+#pragma unroll
+    for (int i = 0; i < kPart / 16; ++i) {
+      std::uint32_t pairs[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float* const of = sums + 32 * part + 8 * i + 2 * j;
+        pairs[j] = Element::codes(output.times_alpha(of[0]), output.times_alpha(of[1]));
+      }
+      store_matrices(half + put + 16 * i, pairs);
+    }
+    __syncwarp();
+    const std::uint32_t column = tile.column + kPart * part + lane % 8 * 8;
+#pragma unroll
+    for (int i = 0; i < kWarpRows; i += 4) {
+      const std::uint32_t row = tile.row + first + matrix + i;
+      const uint4 run = *reinterpret_cast<const uint4*>(half + take + i * kPartPitch);
+      if (row < output.m && column < output.n) *reinterpret_cast<uint4*>(output.d + std::int64_t{row} * output.n + column) = run;
+    }
   }
+  __syncwarp();  // the next tile's first part is put where this one's last but one was
+}
+
+// wgmma.cuh says which sums a thread has.
+template <int kColumns>
+__device__ void write_plain(const Output<Format::f32>& output, const Tile& tile, std::uint32_t first,
+                            const float (&sums)[kColumns / 2]) {
+  using Element = Elements<Format::f32>;
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint32_t column = tile.column + 2 * (lane % 4);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const std::uint32_t row = tile.row + first + lane / 4 + 8 * half;
+    if (row >= output.m) return;
+    std::uint32_t* const d = output.d + std::int64_t{row} * output.n + column;
+#pragma unroll
+    for (int i = 0; i < kColumns / 8; ++i) {
+      if (column + 8 * i >= output.n) break;
+      const float* const of = sums + 4 * i + 2 * half;
+      *reinterpret_cast<uint2*>(d + 8 * i) = Element::pair(Element::code(of[0]), Element::code(of[1]));
+    }
+  }
+}
+
+template <Format kType, int kColumns>
+__device__ void write_sums(const Output<kType>& output, const Tile& tile, std::uint32_t first,
+                           const float (&sums)[kColumns / 2]) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint32_t row = tile.row + first + lane / 4, column = tile.column + 2 * (lane % 4);
+#pragma unroll
+  for (int i = 0; i < kColumns / 8; ++i) {
+    output.write(row, column + 8 * i, sums[4 * i], sums[4 * i + 1]);
+    output.write(row + 8, column + 8 * i, sums[4 * i + 2], sums[4 * i + 3]);
+  }
+}
+
+template <Format kType, int kColumns>
+__device__ void write_rows_as(const Problem& problem, const Tile& tile, std::uint32_t first_row, std::uint32_t first,
+                              Turned& turned, const float (&sums)[kColumns / 2]) {
+  const Output<kType> output(problem, tile, first_row);
+  const bool plain = output.runs && output.has_sums_alone();
+  if constexpr (kType == Format::f32) {
+    if (plain && output.alpha == 1) return write_plain<kColumns>(output, tile, first, sums);
+  } else {
+    if (plain) return write_codes<kType, kColumns>(output, tile, first, turned, sums);
+  }
+  write_sums<kType, kColumns>(output, tile, first, sums);
 }
 
 // The 16 rows of one warp. `first_row`: of the group, in D; `first`: as above.
 template <int kColumns>
 __device__ void write_rows(const Problem& problem, const Tile& tile, std::uint32_t first_row, std::uint32_t first, Turned& turned,
                            const float (&sums)[kColumns / 2]) {
-  const unsigned lane = threadIdx.x % 32, r = lane / 4, q = lane % 4;
-#pragma unroll
-  for (int part = 0; part < kColumns / kPart; ++part) {
-    __syncwarp();  // the part before has been taken out
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float* const row = turned + (r + 8 * half) * kPartPitch;
-      const float* const of = sums + 32 * part + 2 * half;
-#pragma unroll
-      for (int i = 0; i < 8; ++i) *reinterpret_cast<float2*>(row + 8 * i + 2 * q) = make_float2(of[4 * i], of[4 * i + 1]);
-    }
-    __syncwarp();
-    switch (problem.d_type) {
-      case Format::f32: write_part<Format::f32>({problem, tile, first_row}, tile, turned, first, part); break;
-      case Format::bf16: write_part<Format::bf16>({problem, tile, first_row}, tile, turned, first, part); break;
-      default: write_part<Format::f16>({problem, tile, first_row}, tile, turned, first, part); break;
-    }
+  switch (problem.d_type) {
+    case Format::f32: return write_rows_as<Format::f32, kColumns>(problem, tile, first_row, first, turned, sums);
+    case Format::bf16: return write_rows_as<Format::bf16, kColumns>(problem, tile, first_row, first, turned, sums);
+    default: return write_rows_as<Format::f16, kColumns>(problem, tile, first_row, first, turned, sums);
   }
 }
 

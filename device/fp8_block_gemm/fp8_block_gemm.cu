@@ -118,6 +118,13 @@ void check_settings(const Fp8BlockSettings& settings, bool squares) {
           squares ? "0, 1 or 2" : "0 or 1 with 1x128 scales of w");
 }
 
+// The copy engine takes runs of scales at multiples of 16 bytes; others that multiply FP8 blocks do without.
+void check_scales(const GroupedGemmCall& call, const Shape& shape) {
+  const char* const rows = call.layout == GemmLayout::TN ? "x.scale_inv" : "dy.scale_inv";
+  check_alignment(shape.a.scale_inv, rows, 16);
+  check_alignment(shape.b.scale_inv, "w.scale_inv", 16);
+}
+
 // Blocks of the grid: as many as there can be tiles, or multiprocessors. Errors: InvalidArgument, for more tiles than are counted.
 int blocks_for(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Scaling scaling, int cluster, Stream stream) {
   const std::int64_t n = shape_of(call).n, columns = tile_columns(scaling), across = (n + columns - 1) / columns;
@@ -168,6 +175,7 @@ void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings&
   check_grouped_gemm(call);
   const Shape shape = shape_of(call);
   check_settings(settings, shape.squares);
+  check_scales(call, shape);
   const std::string missing = fp8_block_gemm_missing(call, settings);
   if (!missing.empty()) throw NotSupported(missing);
   if (call.rows.groups == 0 || shape.n == 0 || (call.rows.splits == nullptr && call.rows.capacity == 0)) return;

@@ -1,7 +1,8 @@
 #pragma once
 // Grouped GEMM of FP8 codes with block scales on SM90, by a kernel of our own (kernel.cuh): one launch, which reads the splits on
 // the device and takes groups of any number of rows where they lie, any number of columns of D, D in f32, bf16 or f16, alpha, beta
-// and bias. Layouts TN and NN, w scaled 128x128 or 1x128 and in one buffer, a contraction of a multiple of 16.
+// and bias. Layouts TN and NN, w scaled 128x128 or 1x128 and in one buffer, a contraction of a multiple of 16, scale_inv 16-byte
+// aligned.
 //
 // The bits are those of one of two plans (reference/gemm/plan.h), whatever the splits, the number of multiprocessors and the other
 // groups:

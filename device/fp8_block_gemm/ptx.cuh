@@ -10,6 +10,7 @@
 namespace assay::device::fp8_block {
 
 using Barrier = std::uint64_t;  // in shared memory
+inline constexpr std::uint32_t kNextBarrier = sizeof(Barrier);
 
 __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
@@ -25,36 +26,62 @@ __device__ inline void init_barrier(Barrier& barrier, int count) {
 }
 __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-__device__ inline void arrive(Barrier& barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier)) : "memory");
+// Barriers by their address in shared memory, which the products keep: the compiler would make it anew at each use, from the number
+// of the block in its cluster.
+__device__ inline void arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 // At the same barrier of block `rank` of the cluster. Without .release.cluster, which costs a fence of the whole device: what
 // the arrival reports is that shared memory has been read, and the instructions that write there next wait for it.
-__device__ inline void arrive_at(Barrier& barrier, unsigned rank) {
+__device__ inline void arrive_at(std::uint32_t barrier, unsigned rank) {
   asm volatile(
       "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::
-          "r"(shared_address(&barrier)),
+          "r"(barrier),
       "r"(rank)
       : "memory");
 }
-__device__ inline void arrive_and_expect(Barrier& barrier, std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)), "r"(bytes) : "memory");
+__device__ inline void arrive_and_expect(std::uint32_t barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-__device__ inline void wait(Barrier& barrier, std::uint32_t parity) {
+__device__ inline void wait(std::uint32_t barrier, std::uint32_t parity) {
   asm volatile(
-      "{\n .reg .pred done;\nagain:\n mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n @done bra.uni finished;\n"
-      " bra.uni again;\nfinished:\n}" ::"r"(shared_address(&barrier)),
+      "{\n .reg .pred done;\nagain:\n mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n @done bra finished;\n"
+      " bra again;\nfinished:\n}" ::"r"(barrier),
       "r"(parity)
       : "memory");
 }
 
-// --- asynchronous copies of 4 bytes to shared memory; the barrier counts an arrival once the earlier copies of the thread are complete
+// --- loads that stay where they are written, before the products that follow
 
-__device__ inline void copy_word(float* to, const float* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
+__device__ inline float load_word(std::uint32_t from) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
+  return value;
 }
-__device__ inline void arrive_after_copies(Barrier& barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
+__device__ inline float4 load_four(std::uint32_t from) {
+  float4 all;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(all.x), "=f"(all.y), "=f"(all.z), "=f"(all.w)
+               : "r"(from)
+               : "memory");
+  return all;
+}
+
+// Four matrices of 8x8 codes of 16 bits: lanes 8i to 8i + 7 name the rows of matrix i, of which each lane has pair i, that of row
+// lane / 4 and columns 2 (lane % 4). PTX ISA, "stmatrix".
+__device__ inline void store_matrices(std::uint16_t* row, const std::uint32_t (&pairs)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)), "r"(pairs[0]),
+               "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+               : "memory");
+}
+
+// --- a run of bytes, a multiple of 16, into shared memory; both addresses are multiples of 16
+
+__device__ inline void load_run(void* to, const void* from, std::uint32_t bytes, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(barrier)
+      : "memory");
 }
 
 // --- clusters
@@ -70,20 +97,20 @@ __device__ inline void cluster_sync() {
 
 // --- TMA: a box of the matrix that `map` describes, its first element at (column, row), into shared memory
 
-__device__ inline void load_box(void* to, const CUtensorMap* map, std::int32_t column, std::int32_t row, Barrier& barrier) {
+__device__ inline void load_box(void* to, const CUtensorMap* map, std::int32_t column, std::int32_t row, std::uint32_t barrier) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
                    shared_address(to)),
-               "l"(map), "r"(column), "r"(row), "r"(shared_address(&barrier))
+               "l"(map), "r"(column), "r"(row), "r"(barrier)
                : "memory");
 }
 // The same into every block of the cluster that `blocks` has a bit for, at the same address, reported to the same barrier of each.
 __device__ inline void load_box_to(unsigned blocks, void* to, const CUtensorMap* map, std::int32_t column, std::int32_t row,
-                                   Barrier& barrier) {
+                                   std::uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], "
       "[%4], "
       "%5;" ::"r"(shared_address(to)),
-      "l"(map), "r"(column), "r"(row), "r"(shared_address(&barrier)), "h"(static_cast<std::uint16_t>(blocks))
+      "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(static_cast<std::uint16_t>(blocks))
       : "memory");
 }
 

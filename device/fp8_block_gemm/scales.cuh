@@ -18,67 +18,80 @@ __device__ inline std::uint32_t blocks_of_depth(const Problem& problem) {
   return Blocks<kBlockK>::of(static_cast<std::uint32_t>(problem.depth));
 }
 
-// The scales of one block of the contraction, in shared memory: of the tile's rows; by vectors of its columns, by squares of the two
-// blocks of 128 columns that it can touch.
+// The scales of one block of the contraction, in shared memory: of the tile's rows, and by vectors of its columns. What the group does
+// not have keeps what lay there before.
 template <Scaling kScaling>
 struct BlockScales {
   alignas(16) float rows[kTileRows];
   alignas(16) float columns[kScaling == Scaling::squares ? 4 : tile_columns(kScaling)];
 };
 
-// Copies the scales of a tile, block by block, without waiting: a warp, each lane every 32nd scale. Rows and columns that the group
-// does not have get the last one's scale.
-template <Scaling kScaling>
-class ScaleCopies {
- public:
-  static constexpr bool kVectors = kScaling != Scaling::squares;
-  static constexpr int kColumns = tile_columns(kScaling);
+// By squares: of the two blocks of 128 columns that a tile can touch, and of the four blocks of the contraction that are a round of
+// the stages. They come with the first stage of a round.
+struct SquareScales {
+  alignas(16) float of[2][4];
+};
 
-  template <int kCluster>
-  __device__ ScaleCopies(const Problem& problem, const Groups<kCluster>& groups, const Tile& tile) {
-    const std::uint32_t lane = threadIdx.x % 32, n = static_cast<std::uint32_t>(problem.n), blocks = blocks_of_depth(problem);
-    const float* const a = problem.a_scales + std::int64_t{blocks} * groups.before(1, tile.group);
-    a_pitch_ = By4::of(tile.m);
-#pragma unroll
-    for (int i = 0; i < kRowsOfLane; ++i) a_[i] = a + min(tile.row + lane + 32 * i, tile.m - 1);
-    if constexpr (kVectors) {
-      b_pitch_ = By4::of(n);
-      const float* const b = problem.b_scales + std::int64_t{tile.group} * blocks * b_pitch_;
-#pragma unroll
-      for (int i = 0; i < kColumnsOfLane; ++i) b_[i] = b + min(tile.column + lane + 32 * i, n - 1);
-    } else {
-      b_pitch_ = 1;
-      const float* const b = problem.b_scales + std::int64_t{tile.group} * Blocks<128>::of(n) * By4::of(blocks);
-      const std::uint32_t column = lane == 0 ? tile.column : min(tile.column + kColumns, n) - 1;
-      b_[0] = b + std::int64_t{column / 128} * By4::of(blocks);
-    }
+// A run of scales for each block of the contraction. Runs begin at multiples of 16 bytes and have multiples of 16 bytes, as the copy
+// engine wants them: rows of scales are padded to four.
+struct ScaleRuns {
+  const float* first;
+  std::uint32_t pitch, count;  // floats
+  __device__ std::uint32_t bytes() const { return count * static_cast<std::uint32_t>(sizeof(float)); }
+  __device__ void load(std::uint32_t block, float* to, std::uint32_t barrier) const {
+    load_run(to, first + std::int64_t{block} * pitch, bytes(), barrier);
   }
+};
 
-  __device__ void copy(std::uint32_t block, BlockScales<kScaling>& to) const {
-    const std::uint32_t lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < kRowsOfLane; ++i) copy_word(&to.rows[lane + 32 * i], a_[i] + std::int64_t{block} * a_pitch_);
-    if (!kVectors && lane >= 2) return;
-#pragma unroll
-    for (int i = 0; i < kColumnsOfLane; ++i) copy_word(&to.columns[lane + 32 * i], b_[i] + std::int64_t{block} * b_pitch_);
+template <int kCluster>
+__device__ ScaleRuns scales_of_rows(const Problem& problem, const Groups<kCluster>& groups, const Tile& tile) {
+  const std::uint32_t pitch = By4::of(tile.m);
+  const float* const group = problem.a_scales + std::int64_t{blocks_of_depth(problem)} * groups.before(1, tile.group);
+  // In a cluster, the tile can lie below the rows of the group: it has no scales then.
+  const std::uint32_t count = pitch > tile.row ? min(pitch - tile.row, std::uint32_t{kTileRows}) : 0;
+  return {group + tile.row, pitch, count};
+}
+
+__device__ inline ScaleRuns scales_of_columns(const Problem& problem, const Tile& tile, std::uint32_t columns) {
+  const std::uint32_t pitch = By4::of(static_cast<std::uint32_t>(problem.n));
+  const float* const group = problem.b_scales + std::int64_t{tile.group} * blocks_of_depth(problem) * pitch;
+  return {group + tile.column, pitch, min(pitch - tile.column, columns)};
+}
+
+class SquareRuns {
+ public:
+  static constexpr std::uint32_t kBytes = sizeof(SquareScales);
+  __device__ SquareRuns(const Problem& problem, const Tile& tile, std::uint32_t columns) {
+    const std::uint32_t n = static_cast<std::uint32_t>(problem.n), pitch = By4::of(blocks_of_depth(problem));
+    const float* const group = problem.b_scales + std::int64_t{tile.group} * Blocks<128>::of(n) * pitch;
+    const std::uint32_t last = min(tile.column + columns, n) - 1;
+    first_ = group + std::int64_t{tile.column / 128} * pitch;
+    second_ = group + std::int64_t{last / 128} * pitch;
+  }
+  // Of block `block`, a multiple of four, and the three after it.
+  __device__ void load(std::uint32_t block, SquareScales& to, std::uint32_t barrier) const {
+    load_run(to.of[0], first_ + block, sizeof to.of[0], barrier);
+    load_run(to.of[1], second_ + block, sizeof to.of[1], barrier);
   }
 
  private:
-  static constexpr int kRowsOfLane = kTileRows / 32, kColumnsOfLane = kVectors ? kColumns / 32 : 1;
-  const float* a_[kRowsOfLane];
-  const float* b_[kColumnsOfLane];
-  std::uint32_t a_pitch_, b_pitch_;
+  const float *first_, *second_;
 };
+
+__device__ inline float part_of(const float4& four, int i) {
+  return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
+}
 
 // sums += scales * step, one scale of B for 128 columns. `half_first`: the tile begins in the middle of 128 columns.
 template <int kColumns>
 __device__ void promote_squares(float (&sums)[kColumns / 2], const float (&step)[kColumns / 2], const float (&rows)[2],
                                 const float (&squares)[2], bool half_first) {
+  const float firsts[2] = {__fmul_rn(rows[0], squares[0]), __fmul_rn(rows[0], squares[1])};
+  const float seconds[2] = {__fmul_rn(rows[1], squares[0]), __fmul_rn(rows[1], squares[1])};
 #pragma unroll
   for (int part = 0; part < kColumns / 64; ++part) {  // 64 columns have one scale
     const bool next = part >= 2 || (part == 1 && half_first);
-    const float square = next ? squares[1] : squares[0];
-    const float first = __fmul_rn(rows[0], square), second = __fmul_rn(rows[1], square);
+    const float first = next ? firsts[1] : firsts[0], second = next ? seconds[1] : seconds[0];
 #pragma unroll
     for (int i = 32 * part; i < 32 * (part + 1); i += 4) {
       sums[i] = __fmaf_rn(first, step[i], sums[i]);

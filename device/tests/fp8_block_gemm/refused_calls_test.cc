@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "device/support/error.h"
 #include "device/tests/gemm/sound_call.h"
 #include "reference/gemm/plan.h"
 
@@ -42,6 +43,32 @@ TEST(Fp8BlockGemm, TakesContractionsThatAreMultiplesOf16) {
       const std::string expected = std::string("the FP8 block GEMM takes a contraction of a multiple of 16; ") +
                                    (layout == GemmLayout::TN ? "K" : "N") + " is " + std::to_string(depth);
       EXPECT_EQ(missing(call) == expected, depth % 16 != 0) << missing(call);
+    }
+  }
+}
+
+// The copy engine would stop the kernel.
+TEST(Fp8BlockGemm, RefusesScalesBetweenMultiplesOf16Bytes) {
+  for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN}) {
+    const GroupedGemmCall call = sound(GemmKind::fp8_block, layout);
+    for (const bool weight : {false, true}) {
+      GroupedGemmCall shifted = call;
+      GemmOperand& operand = weight ? shifted.w : layout == GemmLayout::TN ? shifted.x : shifted.dy;
+      const std::string name = weight ? "w.scale_inv" : layout == GemmLayout::TN ? "x.scale_inv" : "dy.scale_inv";
+      for (const int bytes : {4, 8, 12}) {
+        operand.scale_inv = static_cast<const char*>((weight                     ? call.w
+                                                      : layout == GemmLayout::TN ? call.x
+                                                                                 : call.dy)
+                                                         .scale_inv) +
+                            bytes;
+        try {
+          fp8_block_grouped_gemm(shifted, {}, nullptr);
+          ADD_FAILURE() << name << " + " << bytes << ": taken";
+        } catch (const InvalidArgument& error) {
+          EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+          EXPECT_NE(std::string(error.what()).find("16"), std::string::npos) << error.what();
+        }
+      }
     }
   }
 }
