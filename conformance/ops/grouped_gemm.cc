@@ -204,7 +204,8 @@ void parse_grouped_gemm(const Request& request, ParsedGroupedGemm& parsed) {
   }
   if (reads_c) problem.c = request.input("c", problem.d_type, d.rows * d.columns).data;
   if (const TensorView* bias = request.find_input("bias", problem.d_type, weight_rows_in_all)) problem.bias = bias->data;
-  require(request.flag("bias") == (problem.bias != nullptr), "attribute bias", request.flag("bias") ? 1 : 0,
+  // A bias of no groups has no elements, and may have no memory.
+  require(request.flag("bias") == (request.in.count("bias") != 0), "attribute bias", request.flag("bias") ? 1 : 0,
           "1 exactly when in/bias is given");
 }
 
