@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <mutex>
 #include <set>
 
@@ -23,6 +24,12 @@ void append_written(std::vector<CaseLine>& lines, Profile section, bool covers =
   for (const CaseText& each : written_cases()) {
     if (each.is_cover == covers) append(lines, each.of(section));
   }
+}
+
+void insert_written_covers(std::vector<CaseLine>& lines, std::size_t place, Profile section) {
+  std::vector<CaseLine> covers;
+  append_written(covers, section, true);
+  lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(place), covers.begin(), covers.end());
 }
 
 // `pattern` with * and ? against the whole of `text`.
@@ -84,7 +91,8 @@ std::string_view name_of(Profile profile) {
 
 namespace {
 
-// What computes lines from those before it does not see the covers: they would change what it computes.
+// The cases of a profile begin with those of the smaller one. What computes lines from those before it does not see the covers: they
+// would change what it computes, and are put in afterwards.
 std::vector<CaseLine> lines_of(Profile profile, bool covers) {
   std::vector<CaseLine> lines;
   if (profile == Profile::full) {
@@ -92,6 +100,7 @@ std::vector<CaseLine> lines_of(Profile profile, bool covers) {
   } else {
     append_written(lines, Profile::smoke);
   }
+  const std::size_t smoke_end = lines.size();
   if (profile == Profile::standard) {
     append_written(lines, Profile::standard);
     append(lines, covered_lines(0));
@@ -108,6 +117,7 @@ std::vector<CaseLine> lines_of(Profile profile, bool covers) {
     append(lines, plan_lines(0));
     if (covers) append_written(lines, Profile::standard, true);
   }
+  if (covers && profile != Profile::full) insert_written_covers(lines, smoke_end, Profile::smoke);
   if (profile == Profile::full) {
     append_written(lines, Profile::full);
     append(lines, covered_lines(1));

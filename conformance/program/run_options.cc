@@ -56,7 +56,7 @@ void add_prediction_options(cli::App& verb, RunOptions& options) {
 }  // namespace
 
 void add_selection_options(cli::App& verb, RunOptions& options) {
-  verb.add_option("--profile", options.profile, "How much: smoke (a second on two cores), standard (ten), full (minutes)")
+  verb.add_option("--profile", options.profile, "How much: smoke (three seconds on two cores), standard (ten), full (minutes)")
       ->capture_default_str()
       ->check(cli::IsMember({"smoke", "standard", "full"}));
   verb.add_option("--random", options.random,

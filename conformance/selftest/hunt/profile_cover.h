@@ -15,7 +15,8 @@ constexpr int kSmokeTimes = 1, kStandardTimes = 2;
 constexpr double kSmokeWork = 480'000, kStandardWork = 8'000'000;
 // The family that smoke need not kill: every scale rule has faults of its own, which would take a case for each rule.
 constexpr const char* kNotOfSmoke = "rules";
-// Whether a profile may have a line for its cover. Smoke has no wrong calls: a library is asked for results first.
+// Whether a profile may have a line for its cover. Smoke has no wrong calls, since a library is asked for results first, and each of
+// its cases has an element to write, so that a library which writes nothing fails it.
 bool is_for(Profile profile, const std::string& line);
 
 struct ProfileCover {
@@ -29,7 +30,7 @@ struct ProfileCover {
 ProfileCover profile_cover(const KillMatrix& matrix, const std::vector<std::string>& there, int times, std::uint64_t seed,
                            const std::vector<bool>& offered, const std::vector<bool>& counts);
 
-// The whole file. Both are of the standard profile.
+// The whole file, with the lines in the profile's section.
 std::string text_of(const ProfileCover& cover, Profile profile, const KillMatrix& matrix, int times, std::uint64_t seed);
 
 }  // namespace assay::conformance

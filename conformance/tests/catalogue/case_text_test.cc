@@ -78,7 +78,7 @@ TEST(CaseText, ErrorsNameFileAndLine) {
 
 // The test reads the files line by line with code of its own.
 TEST(WrittenCases, AreThoseOfTheFiles) {
-  std::set<std::string> of_files[3], of_program[3], of_smoke_cover;
+  std::set<std::string> of_files[3], of_program[3];
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(ASSAY_CASE_FILES)) {
     if (entry.path().extension() != ".txt") continue;
@@ -94,12 +94,9 @@ TEST(WrittenCases, AreThoseOfTheFiles) {
       if (line == "[full]") section = 2;
       if (line.empty() || line[0] == '#' || line[0] == '[') continue;
       ASSERT_GE(section, 0) << place;
-      // What smoke lacks, its cover has, whether or not the standard profile has it in another file.
-      auto& held = place.starts_with("cover_smoke") ? of_smoke_cover : of_files[section];
-      EXPECT_TRUE(held.insert(to_text(parse_case_line(line))).second) << place << " occurs twice: " << line;
+      EXPECT_TRUE(of_files[section].insert(to_text(parse_case_line(line))).second) << place << " occurs twice: " << line;
     }
   }
-  of_files[1].insert(of_smoke_cover.begin(), of_smoke_cover.end());
   EXPECT_EQ(files, written_cases().size());
   for (const CaseText& each : written_cases()) {
     for (int section = 0; section < 3; ++section) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <ostream>
 
+#include "conformance/catalogue/catalogue.h"
 #include "conformance/tests/program/run_program.h"
 #include "golden/tests/temporary_folder.h"
 
@@ -23,7 +24,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct Call {
   const char* name;
-  Words words;  // FAULTY: the path of the faulty backend. FOLDER: cut.h5, text.h5, empty/. GOLDEN/: the fixtures
+  Words words;  // FAULTY: the path of the faulty backend. FOLDER: cut.h5, text.h5, empty/. GOLDEN/: the fixtures. COUNT: kFaulty's cases
   int code;
   Words out, err;  // parts of what is printed; nothing else on standard error if none are named
   Environment environment = {};
@@ -35,13 +36,20 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
+// Those of offsets in smoke, whose number grows with its cover, and the nine of offsets.h5.
+std::string number_of_offsets() {
+  const std::vector<CaseLine> cases = catalogue(Profile::smoke);
+  return std::to_string(9 + std::count_if(cases.begin(), cases.end(), [](const CaseLine& line) { return line.op.starts_with("splits_to_offsets"); }));
+}
+
 class Program : public testing::TestWithParam<Call> {};
 
 TEST_P(Program, AndWhatIsSaid) {
   const Call& call = GetParam();
   const golden::TemporaryFolder folder;
   const auto filled = [&](const std::string& text) {
-    return replaced(replaced(replaced(text, "FAULTY", ASSAY_FAULTY_BACKEND), "FOLDER", folder.path().string()), "GOLDEN/", ASSAY_GOLDEN_FOLDER "/");
+    const std::string named = replaced(replaced(text, "FAULTY", ASSAY_FAULTY_BACKEND), "FOLDER", folder.path().string());
+    return replaced(replaced(named, "GOLDEN/", ASSAY_GOLDEN_FOLDER "/"), "COUNT", number_of_offsets());
   };
   // A truncated fixture, and a file that is no fixture.
   const std::vector<std::byte> whole = golden::bytes_of_file(std::filesystem::path(ASSAY_GOLDEN_FOLDER) / "offsets.h5");
@@ -76,8 +84,8 @@ Words faulty(const char* fault, Words more = {}) {
 }
 
 const Call kCalls[] = {
-    {"run", {"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference"}, 0, {"PASS run --profile smoke splits_to_offsets: backend reference", "16 passed, 0 failed"}, {}},
-    {"run_sound_library", faulty("none"), 0, {"PASS run --profile smoke splits_to_offsets: backend faulty of ", "16 passed, 0 failed"}, {}},
+    {"run", {"run", "splits_to_offsets", "--profile", "smoke", "--backend", "reference"}, 0, {"PASS run --profile smoke splits_to_offsets: backend reference", "COUNT passed, 0 failed"}, {}},
+    {"run_sound_library", faulty("none"), 0, {"PASS run --profile smoke splits_to_offsets: backend faulty of ", "COUNT passed, 0 failed"}, {}},
     {"run_by_glob", {"run", "quantize/mxfp8/*", "--profile", "smoke"}, 0, {"quantize\n  mxfp8 "}, {}},
     {"run_fixture_by_name", {"run", "offsets", "--profile", "smoke"}, 0, {"splits_to_offsets_2d"}, {}},
     // Words select cases of fixtures by their path: together with other words, alone, as a pattern.
@@ -170,7 +178,7 @@ const Call kCalls[] = {
      {{"GTEST_TOTAL_SHARDS", "64"}, {"GTEST_SHARD_INDEX", "63"}}},
     {"fixtures_of_another_shard", {"run", "offsets.h5", "--profile", "smoke", "--shard", "1/2"}, 0, {" passed, 0 failed", "PASS "}, {}},
     {"shard_of_no_common_case", {"run", "recipe=nvfp4", "kind=fp8_block", "--profile", "smoke", "--shard", "1/2"}, 4, {"exit 4 (nothing selected)"}, {}},
-    {"all_absent", faulty("absent"), 4, {"not run, 16 cases: absent", "0 passed, 0 failed, 16 not run"}, {}},
+    {"all_absent", faulty("absent"), 4, {"not run, COUNT cases: absent", "0 passed, 0 failed, COUNT not run"}, {}},
     {"all_absent_and_self_check", {"run", "--profile", "smoke", "--backend", "FAULTY", "--backend-options", "absent"}, 4,
      {"self-check", " 0 passed, 0 failed", "exit 4 (nothing selected)"}, {}, {{"ASSAY_GOLDEN", "FOLDER/empty"}}},
     {"golden_build_nowhere", {"golden", "build", "--folder", "FOLDER/none"}, 3, {}, {"FOLDER/none: no such folder"}},
@@ -180,7 +188,7 @@ const Call kCalls[] = {
     {"late", faulty("late", {"--timeout", "1"}), 5, {"returned 'timeout': not finished after 1000 ms", "exit 5 (incomplete)"}, {}},
     {"unproven", faulty("unproven"), 6, {"skip    without proof: declared absent, but the call returned 'ok'", "exit 6 (a skip without proof)"}, {}},
     // A case that loses the device fails; the next one gets a new process.
-    {"lost", faulty("lost"), 1, {"returned 'device lost': lost", "0 passed, 16 failed", "exit 1 (failed)"}, {}},
+    {"lost", faulty("lost"), 1, {"returned 'device lost': lost", "0 passed, COUNT failed", "exit 1 (failed)"}, {}},
     {"full", faulty("full"), 9, {"could not allocate", "(out of memory): full"}, {}},
     {"closed", faulty("closed"), 9, {}, {"backend faulty does not open (device lost): closed"}},
     {"doctor_closed", {"doctor", "--backend", "FAULTY", "--backend-options", "closed"}, 9, {"FAULT backend      backend faulty does not open"}, {}},
@@ -240,7 +248,9 @@ TEST(Busy, TheRestIsNotTried) {
   const std::string json = (folder / "run.json").string();
   ProcessOptions options;
   options.environment.emplace_back("ASSAY_GOLDEN", folder.path().string());  // no fixtures
-  const Ran ran = assay({"run", "splits_to_offsets", "--profile", "smoke", "--timeout", "1", "--json", json, "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "busy"}, options);
+  const std::string cases = (folder / "seven.txt").string();
+  for (int i = 1; i <= 7; ++i) std::ofstream(cases, std::ios::app) << "splits_to_offsets splits=" << i << "\n";
+  const Ran ran = assay({"run", "--cases", cases, "--timeout", "1", "--json", json, "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "busy"}, options);
   EXPECT_EQ(ran.code, 5) << ran.signal << ran.out << ran.err;
   EXPECT_TRUE(contains(ran.out, "returned 'timeout': not finished after 1000 ms")) << ran.out;
   EXPECT_TRUE(contains(ran.out, "not tried, 2 cases: one case after another did not finish")) << ran.out;

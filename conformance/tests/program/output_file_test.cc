@@ -147,8 +147,8 @@ TEST(StandardOutput, WithoutAReaderCostsNoOtherFile) {
   ProcessOptions options = golden.options;
   options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
   const std::string report = (golden.folder / "report.json").string();
-  const std::string command =
-      "\"$ASSAY\" run --profile smoke --backend null --show 1000 --json '" + report + "' | true; exit ${PIPESTATUS[0]}";
+  const std::string command = "\"$ASSAY\" run grouped_gemm --profile smoke --backend null --show 1000 --json '" + report +
+                              "' | true; exit ${PIPESTATUS[0]}";
   const Ran ran = run_program({"bash", "-c", command}, options);
   EXPECT_EQ(ran.code, 128 + SIGPIPE) << ran.err;
   EXPECT_GT(json::parse(text_of(report)).at("cases").size(), 50u);
@@ -232,7 +232,8 @@ TEST(StandardOutput, ThatIsFullCostsNoOtherFile) {
   options.environment.emplace_back("ASSAY", ASSAY_PROGRAM);
   const std::string report = (golden.folder / "report.json").string();
   const Ran ran = run_program(
-      {"sh", "-c", "exec \"$ASSAY\" run --profile smoke --backend null --show 1000 --json '" + report + "' > /dev/full"},
+      {"sh", "-c",
+       "exec \"$ASSAY\" run grouped_gemm --profile smoke --backend null --show 1000 --json '" + report + "' > /dev/full"},
       options);
   EXPECT_EQ(ran.code, 9) << ran.err;
   const json made = json::parse(text_of(report));

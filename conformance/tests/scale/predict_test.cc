@@ -296,12 +296,17 @@ TEST(Predict, OtherPlansAreComputedOrLeftOut) {
   std::map<std::string, int> predicted;
   const std::size_t cases = verdicts_of(results, &predicted).size();
   const int computed = predicted["computed: predicted under other plans only"];
+  const int unfit = predicted["computed: the case is not predicted"];  // the chain is no plan of these
   EXPECT_GT(computed, 0);
+  EXPECT_GT(unfit, 0);
   const Ran left_out = made.run("none", with({"--predicted", file, "--predicted-only", "--results", results}));
   EXPECT_EQ(left_out.code, 5) << left_out.out << left_out.err;
   EXPECT_TRUE(contains(left_out.out, "not tried, " + std::to_string(computed) + " cases: predicted under other plans only"))
       << left_out.out;
-  EXPECT_EQ(results_of(results).back().at("counts").at("passed").get<std::size_t>() + static_cast<std::size_t>(computed), cases);
+  EXPECT_TRUE(contains(left_out.out, "not tried, " + std::to_string(unfit) + " cases: the case is not predicted"))
+      << left_out.out;
+  EXPECT_EQ(results_of(results).back().at("counts").at("passed").get<std::size_t>() + static_cast<std::size_t>(computed + unfit),
+            cases);
   // What an earlier run recorded is what the backend states.
   const std::string stated = made.path("stated.jsonl");
   ASSERT_EQ(made.run("none", with({"--results", results})).code, 0);

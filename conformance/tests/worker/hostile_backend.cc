@@ -1,5 +1,5 @@
-// The reference as a shared library that breaks one rule, which its options name: "WHAT@WHERE", for the one case of the smoke
-// profile that kTarget describes, and "WHAT@WHERE!" for every case. WHERE is a function of the interface, or `load`, `entry` and
+// The reference as a shared library that breaks one rule, which its options name: "WHAT@WHERE", for the one case
+// of run_hostile.h that kTarget describes, and "WHAT@WHERE!" for every case. WHERE is a function of the interface, or `load`, `entry` and
 // `unload`, which HOSTILE names in the environment, or `algorithm`: execute() with the only listed algorithm. The other deeds are
 // in hostile_deeds.cc, and those about answers are:
 //

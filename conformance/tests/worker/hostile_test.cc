@@ -189,10 +189,10 @@ TEST(Hostile, TakesAllMemory) {
   const golden::TemporaryFolder folder;
   ProcessOptions options;
   options.environment.emplace_back("ASSAY_GOLDEN", folder.path().string());
-  const Ran ran =
-      run_program({"sh", "-c", "ulimit -d 700000; exec \"$@\"", "sh", ASSAY_PROGRAM, "run", "splits_to_offsets", "--profile",
-                   "smoke", "--quiet", "--backend", ASSAY_HOSTILE_BACKEND, "--backend-options", "hog@execute"},
-                  options);
+  Words words{"sh", "-c", "ulimit -d 700000; exec \"$@\"", "sh", ASSAY_PROGRAM};
+  for (const std::string& each : hostile_run(folder.path())) words.push_back(each);
+  words.insert(words.end(), {"--backend-options", "hog@execute"});
+  const Ran ran = run_program(words, options);
   EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
   EXPECT_TRUE(contains(ran.out, "ended by signal 11 (SIGSEGV) in execute()")) << ran.out;
   EXPECT_TRUE(contains(ran.out, std::to_string(others()) + " passed, 1 failed")) << ran.out;
