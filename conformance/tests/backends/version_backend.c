@@ -191,9 +191,10 @@ static assay_status execute(assay_context* context, assay_stream* stream, const 
     }
     return ASSAY_OK;
   }
-  /* STRIDE:TYPE[:inclusive],... */
-  const char* text = call->parameters[0].text;
+  /* STRIDE:TYPE[:inclusive],...: item N is of the output offsets_N, which need not be requested. */
   for (int o = 0; o < call->output_count; ++o) {
+    const char* text = call->parameters[0].text;
+    for (long item = strtol(call->outputs[o].name + strlen("offsets_"), NULL, 10); item > 0; --item) text = strchr(text, ',') + 1;
     const int64_t stride = strtoll(text, NULL, 10);
     const char* end = strchr(text, ',');
     const char* word = strstr(text, ":inclusive");
@@ -202,7 +203,6 @@ static assay_status execute(assay_context* context, assay_stream* stream, const 
     if (!inclusive) put(&call->outputs[o], at++, 0);
     for (int64_t i = 0; i < call->inputs[0].shape[0]; ++i)
       put(&call->outputs[o], at++, stride * (sum += value_of(&call->inputs[0], i)));
-    text = end == NULL ? text : end + 1;
   }
   return ASSAY_OK;
 }
