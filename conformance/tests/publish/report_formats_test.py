@@ -183,6 +183,9 @@ class Reports(unittest.TestCase):
             for finding in each.get("findings", []):
                 if finding["kind"] != "bits" or finding["wrong"] != 1 or finding["first"]["element"] != 0:
                     continue
+                if finding["where"] == "beyond the splits":  # no group has this byte, and maps are of groups
+                    self.assertNotIn("maps", finding)
+                    continue
                 seen += 1
                 self.assertEqual(len(finding["maps"]), 1)
                 a_map = finding["maps"][0]
