@@ -15,6 +15,7 @@
 #include "conformance/judge/expectation_request.h"
 #include "conformance/judge/stated_numerics.h"
 #include "conformance/ops/grouped_layout.h"
+#include "reference/arithmetic/tensor_core.h"
 #include "reference/gemm/plan.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
@@ -112,6 +113,16 @@ void check_given(const Case& problem, const OutputSpec& spec, const Tensor& give
     throw InvalidArgument("out/" + spec.name, padding.got_text + " at " + padding.first_place, "0 in swizzled padding");
 }
 
+// Whether a unit keeps fewer bits of a sum than the architecture's own: inputs that leave no choice leave none to sums of that width,
+// which an architecture without narrow units has wider.
+bool is_narrower(std::string_view stated, std::string_view usual) {
+  const auto keeps_13_bits = [](std::string_view name) {
+    const TensorCoreUnit* const unit = find_tensor_core_unit(name);
+    return unit != nullptr && unit->accumulator == Accumulator::e8m13_truncated;
+  };
+  return keeps_13_bits(stated) && !usual.empty() && !keeps_13_bits(usual);
+}
+
 }  // namespace
 
 Expectation::Expectation(const Case& problem, const Case* fixture, const std::vector<OutputSpec>& specs,
@@ -201,7 +212,8 @@ bool Expectation::choose_basis(const Case* fixture, const assay_numerics& stated
     if (plan.empty()) throw;  // no plan is known for this call; a bound needs one
   }
   if (plan.empty()) {
-    basis_ = options.order_free && fixture == nullptr ? CheckBasis::order_free_bits : CheckBasis::bound;
+    const bool leaves_no_choice = options.order_free && fixture == nullptr && !is_narrower(stated.unit, known.unit);
+    basis_ = leaves_no_choice ? CheckBasis::order_free_bits : CheckBasis::bound;
     if (basis_ != CheckBasis::bound) return false;
     const std::string one_step = options.unit_probes ? plan_of_one_step(request_of(problem_, attributes_), stated.unit) : "";
     if (!one_step.empty()) {

@@ -302,8 +302,7 @@ void add_selftest_options(cli::App& verb, SelftestOptions& options) {
       ->capture_default_str()
       ->check(cli::NonNegativeNumber);
   verb.add_option("--json", options.json, "Write the kill matrix to this file");
-  verb.add_option("--list", options.list,
-                  "Write a line for each mutant to this file: the outcome, name, family, what is wrong");
+  verb.add_option("--list", options.list, "Write a line for each mutant to this file: the outcome, name, family, what is wrong");
   verb.add_option("--matrix", options.matrices,
                   "Plant nothing: join these --json files, as of shards, and report; again for more")
       ->allow_extra_args(false);
@@ -327,6 +326,11 @@ void add_selftest_options(cli::App& verb, SelftestOptions& options) {
   verb.add_option("--show", options.show, "Survivors and failures that are printed, of each kind")
       ->capture_default_str()
       ->check(cli::Range(0, 1'000'000));
+  // With --matrix nothing is planted.
+  for (const char* const planting : {"WORDS", "--profile", "--cases", "--mutants", "--family", "--survivors-of", "--unproved",
+                                     "--kills", "--tries", "--cost-limit", "--shard"}) {
+    verb.get_option("--matrix")->excludes(verb.get_option(planting));
+  }
 }
 
 }  // namespace

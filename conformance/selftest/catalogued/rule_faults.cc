@@ -174,6 +174,11 @@ std::string exchanged(const Request& request, const Exchange& exchange) {
   return "";
 }
 
+// A rule has no option for the sign of zero.
+bool has_rule(const Request& request) {
+  return (is_block(request) || is_mx(request)) && request.attributes.count("zero_sign") == 0;
+}
+
 }  // namespace
 
 void add_rule_faults(std::vector<CallFault>& to) {
@@ -184,10 +189,9 @@ void add_rule_faults(std::vector<CallFault>& to) {
     add_fault(to, fault.name, fault.says, when,
               [&fault](Request& request) { by_rule(request, is_mx(request) ? fault.mx : fault.block); });
   }
-  to.push_back({"benign.by_rule", "benign", "FP8 blocks of rows are quantized by the scale rule of the same bits", true,
-                either(is_block, is_mx), [](Request& request) {
-                  is_block(request) || is_mx(request) ? by_rule(request, is_mx(request) ? kMx : kBlock)
-                                                      : answer(request, Layer::fast);
+  to.push_back({"benign.by_rule", "benign", "FP8 blocks of rows are quantized by the scale rule of the same bits", true, has_rule,
+                [](Request& request) {
+                  has_rule(request) ? by_rule(request, is_mx(request) ? kMx : kBlock) : answer(request, Layer::fast);
                 }});
   for (const Exchange& exchange : exchanges()) {
     add_fault(

@@ -149,6 +149,7 @@ class Verb(unittest.TestCase):
         for words, code, part in ((["--profile", "smok"], 2, "did you mean smoke"), (["--kills", "0"], 2, "--kills"),
                                   (["--shard", "3/2"], 2, "expected I/N"), (["--seed", "-1"], 2, "--seed"),
                                   (["--again", self.file("absent")], 2, "no such file"), (["--matrix", text], 3, "text"),
+                                  (["--matrix", text, text], 2, "--matrix"), (["--matrix", text, "--profile", "full"], 2, "--matrix"),
                                   (["--survivors-of", text], 3, "kill matrix"), (["--proofs", text, OFFSETS, "--mutants", BEYOND], 3, "proofs"),
                                   (["--json", self.file("no/such/folder")], 2, "no/such/folder"),
                                   (["--cover-profiles", self.folder.name], 2, "expected --matrix beside it"), (["--mutants", "no such mutant"], 4, "no mutant"), (["no_such_case"], 4, "no case")):
