@@ -39,8 +39,8 @@ std::string folder_of(const std::string& key) {
 
 std::vector<conformance::CaseLine> lines_of(const Options& options) {
   std::vector<conformance::CaseLine> lines;
-  for (conformance::CaseLine& line : conformance::catalogue(*conformance::profile_named(options.profile))) {
-    if (to_text(line).find(options.cases) != std::string::npos) lines.push_back(std::move(line));
+  for (const conformance::CaseLine& line : conformance::catalogue(*conformance::profile_named(options.profile))) {
+    if (to_text(line).find(options.cases) != std::string::npos) lines.push_back(line);
   }
   return lines;
 }
