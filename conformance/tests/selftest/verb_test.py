@@ -144,6 +144,11 @@ class Verb(unittest.TestCase):
         held["cases"][0][0] = "swizzle recipe=mxfp8 splits=17,0,33 K=272 seed=3"
         self.expect(run("--mutants", BEYOND, "--again", self.file("record", json.dumps(held))), 1, "lost", BEYOND, "1 lost")
 
+    def test_variations_that_are_legal_pass_where_they_failed(self):
+        lines = self.file("lines", "quantize recipe=block_1x128 zero_sign=positive R=64 K=256 data=specials seed=162\n"
+                                   "grouped_gemm kind=fp8_per_tensor d_type=f32 arch=sm100 splits=5,7,0 N=32 K=272 data=wide_sums seed=9571\n")
+        self.expect(run("--cases", lines, "--mutants", "benign.by_rule", "--mutants", "benign.unstated.sm89.fp8_tensor.chain"), 0, "benign: 0 failed")
+
     def test_wrong_usage_is_named(self):
         text = self.file("text", "not JSON")
         for words, code, part in ((["--profile", "smok"], 2, "did you mean smoke"), (["--kills", "0"], 2, "--kills"),
