@@ -113,8 +113,8 @@ void check_given(const Case& problem, const OutputSpec& spec, const Tensor& give
     throw InvalidArgument("out/" + spec.name, padding.got_text + " at " + padding.first_place, "0 in swizzled padding");
 }
 
-// Whether a unit keeps fewer bits of a sum than the architecture's own: inputs that leave no choice leave none to sums of that width,
-// which an architecture without narrow units has wider.
+// Whether the stated unit keeps fewer bits of a sum than the usual unit of the architecture. Order-free inputs may need all bits of the
+// latter (spec exactness-1.2).
 bool is_narrower(std::string_view stated, std::string_view usual) {
   const auto keeps_13_bits = [](std::string_view name) {
     const TensorCoreUnit* const unit = find_tensor_core_unit(name);

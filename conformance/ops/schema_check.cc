@@ -85,7 +85,11 @@ void take_rule_scales(const Request& request, Shown& shown) {
               : bytes(groups - 1 + last);
   }
   const std::int64_t elements = all / (bits_of(problem.rule->scale_type) / 8);
-  request.in.count("splits") == 0 ? void(shown.values.names["S"] = elements) : void(shown.at_most["S"] = elements);
+  if (request.in.count("splits") == 0) {
+    shown.values.names["S"] = elements;
+  } else {
+    shown.at_most["S"] = elements;
+  }
 }
 
 Shown shown_values(const Request& request) {

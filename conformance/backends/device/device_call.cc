@@ -44,8 +44,10 @@ DeviceCall dequantize_call(const Request& request) {
   refuse_other_outputs(request, {"x"});
   call.output = request.output("x", call.output_type, elements);
   return {parts.bytes(), [=](device::Stream stream, void*, std::uint32_t* status) {
-            if (call.output == nullptr) splits.check(rows, status, stream);
-            if (call.output == nullptr && elements > 0) return;  // not requested
+            if (call.output == nullptr) {
+              splits.check(rows, status, stream);
+              if (elements > 0) return;  // not requested
+            }
             device::DequantizeCall ready = call;
             splits.bind(ready.rows, status);
             ready.scale_inv = splits.address(scale_inv, status);
