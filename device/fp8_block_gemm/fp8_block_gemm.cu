@@ -22,32 +22,41 @@ namespace {
 
 using namespace fp8_block;
 
-// The call as kernel.cuh has it: sizes of D and of the contraction, operands of its rows and of its columns.
+constexpr std::int64_t kMaxRaggedDepth = (std::int64_t{1} << 27) - 1;
+
+// The call as kernel.cuh has it (problem.h): operands of D's rows and columns, and the sizes that are the same in all groups.
 struct Shape {
-  std::int64_t n, depth;
+  const char *a_name, *b_name;
   const GemmOperand &a, &b;
+  std::int64_t m, n, depth;  // 0: what the splits say
   bool squares;
 };
 
 Shape shape_of(const GroupedGemmCall& call) {
-  const bool fprop = call.layout == GemmLayout::TN;
-  return {fprop ? call.N : call.K, fprop ? call.K : call.N, fprop ? call.x : call.dy, call.w,
-          call.weight_block == WeightBlock::b128x128};
+  const bool squares = call.weight_block == WeightBlock::b128x128;
+  if (call.layout == GemmLayout::TN) return {"x", "w", call.x, call.w, 0, call.N, call.K, squares};
+  if (call.layout == GemmLayout::NN) return {"dy", "w", call.dy, call.w, 0, call.K, call.N, squares};
+  return {"dy", "x", call.dy, call.x, call.N, call.K, 0, false};
 }
 
 Fp8BlockOrder order_of(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
-  return settings.order.value_or(shape_of(call).squares ? Fp8BlockOrder::scales_first : Fp8BlockOrder::rows_first);
+  return settings.order.value_or(call.layout == GemmLayout::NT || shape_of(call).squares ? Fp8BlockOrder::scales_first
+                                                                                         : Fp8BlockOrder::rows_first);
 }
 
-Scaling scaling_of(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
-  if (shape_of(call).squares) return Scaling::squares;
-  return order_of(call, settings) == Fp8BlockOrder::scales_first ? Scaling::vectors : Scaling::vectors_rows_first;
-}
-
-// Two tiles of rows share what they read of w, where groups are expected to have more than one.
-int cluster_of(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Scaling scaling) {
-  if (settings.cluster != 0) return settings.cluster;
-  return scaling == Scaling::squares && call.rows.capacity / call.rows.groups >= 2 * kTileRows ? 2 : 1;
+// Two tiles of rows share what they read of B, where groups of D are expected to have more than one.
+Choice choice_of(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
+  Choice choice;
+  if (!shape_of(call).squares)
+    choice.scaling = order_of(call, settings) == Fp8BlockOrder::scales_first ? Scaling::vectors : Scaling::vectors_rows_first;
+  if (call.layout == GemmLayout::NT) {
+    choice.contraction = Contraction::ragged, choice.cluster = 2;
+  } else if (settings.cluster != 0) {
+    choice.cluster = settings.cluster;
+  } else if (choice.scaling == Scaling::squares && call.rows.capacity / call.rows.groups >= 2 * kTileRows) {
+    choice.cluster = 2;
+  }
+  return choice;
 }
 
 decltype(&cuTensorMapEncodeTiled) encoder() {
@@ -77,9 +86,28 @@ CUtensorMap map_of(const void* matrix, std::int64_t rows, std::int64_t depth, in
   return map;
 }
 
-Kernel kernel_of(Format a, Format b, Scaling scaling, int cluster) {
-  if (a == Format::e4m3) return b == Format::e4m3 ? kernel_of_e4m3_e4m3(scaling, cluster) : kernel_of_e4m3_e5m2(scaling, cluster);
-  return b == Format::e4m3 ? kernel_of_e5m2_e4m3(scaling, cluster) : kernel_of_e5m2_e5m2(scaling, cluster);
+// Of no group yet: loads.cuh fills in where a group's matrix lies and how large it is.
+CUtensorMap map_of_groups(const void* matrices, int box_rows) { return map_of(matrices, kTileRows, kBlockK, box_rows); }
+
+void put_maps(const Shape& shape, const GroupedGemmCall& call, const Choice& choice, Problem& problem) {
+  const int columns = tile_columns(choice.scaling, choice.contraction), b_rows = columns / choice.cluster;
+  if (choice.contraction == Contraction::ragged) {
+    problem.a_map = map_of_groups(shape.a.data, kTileRows);
+    problem.b_map = map_of_groups(shape.b.data, b_rows);
+    problem.a_interleaved = map_of_groups(shape.a.data, kTileRows / kInterleave);
+    problem.b_interleaved = map_of_groups(shape.b.data, columns / kInterleave);
+    problem.a = shape.a.data, problem.b = shape.b.data;
+    problem.maps = static_cast<CUtensorMap*>(call.workspace);
+  } else {
+    problem.a_map = map_of(shape.a.data, call.rows.capacity, shape.depth, kTileRows);
+    problem.b_map = map_of(shape.b.data, call.rows.groups * shape.n, shape.depth, b_rows);
+  }
+}
+
+Kernel kernel_of(const Shape& shape, const Choice& choice) {
+  const bool b_e4m3 = shape.b.type == Format::e4m3;
+  if (shape.a.type == Format::e4m3) return b_e4m3 ? kernel_of_e4m3_e4m3(choice) : kernel_of_e4m3_e5m2(choice);
+  return b_e4m3 ? kernel_of_e5m2_e4m3(choice) : kernel_of_e5m2_e5m2(choice);
 }
 
 // A kernel may take more than 48 KiB once the device has been told so.
@@ -110,29 +138,71 @@ void launch(const Kernel& kernel, int blocks, int cluster, const Problem& proble
   check_cuda(cudaLaunchKernelEx(&config, kernel.function, problem), "FP8 block GEMM");
 }
 
-void check_settings(const Fp8BlockSettings& settings, bool squares) {
+void check_settings(const Fp8BlockSettings& settings, const GroupedGemmCall& call) {
   require(!settings.order || *settings.order <= Fp8BlockOrder::rows_first, "order of the settings",
           static_cast<std::int64_t>(settings.order.value_or(Fp8BlockOrder::scales_first)), "scales_first (0) or rows_first (1)");
   require(settings.multiprocessors >= 0, "multiprocessors of the settings", settings.multiprocessors, "a value of at least 0");
+  if (call.layout == GemmLayout::NT)
+    return require(settings.cluster == 0 || settings.cluster == 2, "cluster of the settings", settings.cluster,
+                   "0 or 2 in layout NT");
+  const bool squares = shape_of(call).squares;
   require(settings.cluster >= 0 && settings.cluster <= (squares ? 2 : 1), "cluster of the settings", settings.cluster,
           squares ? "0, 1 or 2" : "0 or 1 with 1x128 scales of w");
 }
 
 // The copy engine takes runs of scales at multiples of 16 bytes; others that multiply FP8 blocks do without.
-void check_scales(const GroupedGemmCall& call, const Shape& shape) {
-  const char* const rows = call.layout == GemmLayout::TN ? "x.scale_inv" : "dy.scale_inv";
-  check_alignment(shape.a.scale_inv, rows, 16);
-  check_alignment(shape.b.scale_inv, "w.scale_inv", 16);
+void check_scales(const Shape& shape) {
+  check_alignment(shape.a.scale_inv, (std::string(shape.a_name) + ".scale_inv").c_str(), 16);
+  check_alignment(shape.b.scale_inv, (std::string(shape.b_name) + ".scale_inv").c_str(), 16);
+}
+
+int multiprocessors_for(const Fp8BlockSettings& settings, int all) {
+  return settings.multiprocessors == 0 ? all : std::min(settings.multiprocessors, all);
 }
 
 // Blocks of the grid: as many as there can be tiles, or multiprocessors. Errors: InvalidArgument, for more tiles than are counted.
-int blocks_for(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Scaling scaling, int cluster, Stream stream) {
-  const std::int64_t n = shape_of(call).n, columns = tile_columns(scaling), across = (n + columns - 1) / columns;
-  const std::int64_t tiles = max_tiles(call.rows, std::int64_t{cluster} * kTileRows) * across;
-  require(tiles < (std::int64_t{1} << 32), "tiles of D", tiles, "fewer than 4294967296");
-  const int all = multiprocessors_of(stream),
-            used = settings.multiprocessors == 0 ? all : std::min(settings.multiprocessors, all);
-  return static_cast<int>(std::min<std::int64_t>(tiles, std::max(used / cluster, 1))) * cluster;
+int blocks_for(const GroupedGemmCall& call, const Fp8BlockSettings& settings, const Choice& choice, Stream stream) {
+  const Shape shape = shape_of(call);
+  const std::int64_t columns = tile_columns(choice.scaling, choice.contraction), across = (shape.n + columns - 1) / columns;
+  const std::int64_t rows = std::int64_t{choice.cluster} * kTileRows;
+  const std::int64_t down =
+      choice.contraction == Contraction::ragged ? (shape.m + rows - 1) / rows * call.rows.groups : max_tiles(call.rows, rows);
+  std::int64_t tiles = 0;
+  const bool fits = !__builtin_mul_overflow(down, across, &tiles) && tiles < (std::int64_t{1} << 32);
+  require(fits, "tiles of D", down, "fewer than 4294967296 / " + std::to_string(across));
+  const int used = multiprocessors_for(settings, multiprocessors_of(stream));
+  return static_cast<int>(std::min<std::int64_t>(tiles, std::max(used / choice.cluster, 1))) * choice.cluster;
+}
+
+std::string ragged_missing(const GroupedGemmCall& call) {
+  for (const auto& [name, size] : {std::pair{"N", call.N}, std::pair{"K", call.K}})
+    if (size % 16 != 0)
+      return "the FP8 block GEMM takes N and K of multiples of 16 in layout NT; " + std::string(name) + " is " +
+             std::to_string(size);
+  if (call.d_list != nullptr) return "the FP8 block GEMM takes D in one buffer";
+  if (call.rows.capacity > kMaxRaggedDepth)  // TMA counts the bytes of interleaved rows with a sign
+    return "the FP8 block GEMM takes at most " + std::to_string(kMaxRaggedDepth) + " rows in layout NT; rows.capacity is " +
+           std::to_string(call.rows.capacity);
+  std::int64_t rows = 0;
+  if (__builtin_mul_overflow(std::int64_t{call.rows.groups}, call.N, &rows) || rows > kMaxRows)
+    return "the FP8 block GEMM takes D of at most " + std::to_string(kMaxRows) + " rows; " + std::to_string(call.rows.groups) +
+           " groups have " + std::to_string(call.N) + " each";
+  return "";
+}
+
+std::string even_missing(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
+  const Shape shape = shape_of(call);
+  if (call.w.data_list != nullptr) return "the FP8 block GEMM takes w in one buffer";
+  if (shape.depth % 16 != 0)
+    return "the FP8 block GEMM takes a contraction of a multiple of 16; " +
+           std::string(call.layout == GemmLayout::TN ? "K" : "N") + " is " + std::to_string(shape.depth);
+  std::int64_t b_rows = 0;  // TMA counts them in 32 bits
+  if (__builtin_mul_overflow(std::int64_t{call.rows.groups}, shape.n, &b_rows) || b_rows > kMaxRows)
+    return "the FP8 block GEMM takes w of at most " + std::to_string(kMaxRows) + " rows; " + std::to_string(call.rows.groups) +
+           " groups have " + std::to_string(shape.n) + " each";
+  if (shape.squares && settings.order == Fp8BlockOrder::rows_first)
+    return "the FP8 block GEMM has no plan rows_first for 128x128 scales of w";
+  return "";
 }
 
 }  // namespace
@@ -144,26 +214,24 @@ std::string fp8_block_gemm_plan(const GroupedGemmCall& call, const Fp8BlockSetti
 
 std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
   if (call.kind != GemmKind::fp8_block) return "the FP8 block GEMM has no products of kind " + kind_name(call.kind);
-  if (call.layout == GemmLayout::NT) return "the FP8 block GEMM has no layout NT";
   if (call.places.layout != GroupedLayout::splits) return "the FP8 block GEMM takes groups that follow one another";
-  if (call.w.data_list != nullptr) return "the FP8 block GEMM takes w in one buffer";
   if (is_fp8(call.d_type)) return "the FP8 block GEMM writes no D in FP8";
-  const Shape shape = shape_of(call);
-  if (shape.depth % 16 != 0)
-    return "the FP8 block GEMM takes a contraction of a multiple of 16; " +
-           std::string(call.layout == GemmLayout::TN ? "K" : "N") + " is " + std::to_string(shape.depth);
-  std::int64_t b_rows = 0;  // TMA counts them in 32 bits
-  if (__builtin_mul_overflow(std::int64_t{call.rows.groups}, shape.n, &b_rows) || b_rows > kMaxRows)
-    return "the FP8 block GEMM takes w of at most " + std::to_string(kMaxRows) + " rows; " + std::to_string(call.rows.groups) +
-           " groups have " + std::to_string(shape.n) + " each";
-  if (shape.squares && settings.order == Fp8BlockOrder::rows_first)
-    return "the FP8 block GEMM has no plan rows_first for 128x128 scales of w";
+  const std::string missing = call.layout == GemmLayout::NT ? ragged_missing(call) : even_missing(call, settings);
+  if (!missing.empty()) return missing;
   int device = 0, major = 0, minor = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return "the FP8 block GEMM is for SM90; there is no device";
   check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
   check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
   if (major != 9 || minor != 0) return "the FP8 block GEMM is for SM90; this device is SM" + std::to_string(10 * major + minor);
   return "";
+}
+
+std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
+  if (call.layout != GemmLayout::NT) return 0;
+  int device = 0, all = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  return std::max(multiprocessors_for(settings, all), 2) * static_cast<std::int64_t>(kMapsOfBlock * sizeof(CUtensorMap));
 }
 
 void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Stream stream) {
@@ -173,30 +241,28 @@ void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings&
                                {"d", call.d},
                                {"rows.splits", call.rows.splits}});
   check_grouped_gemm(call);
+  check_settings(settings, call);
   const Shape shape = shape_of(call);
-  check_settings(settings, shape.squares);
-  check_scales(call, shape);
+  check_scales(shape);
   const std::string missing = fp8_block_gemm_missing(call, settings);
   if (!missing.empty()) throw NotSupported(missing);
-  if (call.rows.groups == 0 || shape.n == 0 || (call.rows.splits == nullptr && call.rows.capacity == 0)) return;
-  const Scaling scaling = scaling_of(call, settings);
-  const int cluster = cluster_of(call, settings, scaling);
+  const bool ragged = call.layout == GemmLayout::NT;
+  if (ragged) check_workspace(call.workspace, call.workspace_bytes, fp8_block_gemm_workspace_bytes(call, settings));
+  const bool no_rows = ragged ? shape.m == 0 : call.rows.splits == nullptr && call.rows.capacity == 0;
+  if (call.rows.groups == 0 || shape.n == 0 || no_rows) return;
 
+  const Choice choice = choice_of(call, settings);
   Problem problem{};
   problem.rows = call.rows;
-  problem.n = shape.n, problem.depth = shape.depth;
-  problem.a_scales = static_cast<const float*>(shape.a.scale_inv),
+  problem.m = shape.m, problem.n = shape.n, problem.depth = shape.depth;
+  problem.a_scales = static_cast<const float*>(shape.a.scale_inv);
   problem.b_scales = static_cast<const float*>(shape.b.scale_inv);
   problem.d = call.d, problem.c = call.c, problem.bias = call.bias;
   problem.alpha = call.alpha, problem.beta = call.beta, problem.scalars_per_group = call.scalars_per_group;
   problem.d_type = call.d_type;
   problem.status = call.status;
-  if (call.rows.capacity > 0 && shape.depth > 0) {
-    problem.a_map = map_of(shape.a.data, call.rows.capacity, shape.depth, kTileRows);
-    problem.b_map = map_of(shape.b.data, call.rows.groups * shape.n, shape.depth, tile_columns(scaling) / cluster);
-  }
-  launch(kernel_of(shape.a.type, shape.b.type, scaling, cluster), blocks_for(call, settings, scaling, cluster, stream), cluster,
-         problem, stream);
+  if (call.rows.capacity > 0 && (ragged || shape.depth > 0)) put_maps(shape, call, choice, problem);
+  launch(kernel_of(shape, choice), blocks_for(call, settings, choice, stream), choice.cluster, problem, stream);
 }
 
 }  // namespace assay::device

@@ -6,20 +6,25 @@
 
 namespace assay::device::fp8_block {
 
-template <Format kA, Format kB, Scaling kScaling, int kCluster>
+template <Format kA, Format kB, Scaling kScaling, Contraction kContraction, int kCluster>
 Kernel instance() {
-  using C = Config<kA, kB, kScaling, kCluster>;
+  using C = Config<kA, kB, kScaling, kContraction, kCluster>;
   static_assert(sizeof(Shared<C>) <= 227 * 1024, "shared memory of a block of SM90");
   return {&multiply_groups<C>, static_cast<int>(sizeof(Shared<C>))};
 }
 
 template <Format kA, Format kB>
-Kernel instance_of(Scaling scaling, int cluster) {
-  switch (scaling) {
+Kernel instance_of(const Choice& choice) {
+  if (choice.contraction == Contraction::ragged) {
+    if (choice.scaling == Scaling::vectors) return instance<kA, kB, Scaling::vectors, Contraction::ragged, 2>();
+    return instance<kA, kB, Scaling::vectors_rows_first, Contraction::ragged, 2>();
+  }
+  switch (choice.scaling) {
     case Scaling::squares:
-      return cluster == 2 ? instance<kA, kB, Scaling::squares, 2>() : instance<kA, kB, Scaling::squares, 1>();
-    case Scaling::vectors: return instance<kA, kB, Scaling::vectors, 1>();
-    default: return instance<kA, kB, Scaling::vectors_rows_first, 1>();
+      return choice.cluster == 2 ? instance<kA, kB, Scaling::squares, Contraction::even, 2>()
+                                 : instance<kA, kB, Scaling::squares, Contraction::even, 1>();
+    case Scaling::vectors: return instance<kA, kB, Scaling::vectors, Contraction::even, 1>();
+    default: return instance<kA, kB, Scaling::vectors_rows_first, Contraction::even, 1>();
   }
 }
 

@@ -2,7 +2,8 @@
 // The kernel. A block stays on its multiprocessor and computes one tile of D after another; of its 12 warps
 //
 //     warp 0       loads A and the scales of its rows: a block of 128 of the contraction, by the copy engine (TMA), kStages ahead
-//     warp 3       loads B and the scales of its columns in the same way
+//     warp 3       loads B and the scales of its columns in the same way (loads.cuh)
+//     warp 1       prepares stages with interleaved rows (ragged contractions, interleaved.cuh)
 //     warps 4-11   multiply: two warpgroups, 64 rows of the tile each
 //
 // What the loop over the contraction costs, and what it avoids, stands in README.md.
@@ -18,156 +19,47 @@
 // of the contraction; it begins at 0, so that the order of all additions is that of the plan, whatever the tile, the stages,
 // the cluster, the order of tiles or the number of multiprocessors.
 //
-// In a cluster of two, each block loads its own A and half of B, the latter for both. A stage is empty when the warpgroups of both
-// blocks have read it. A tile takes whole rounds of the stages: those that its last round has too many pass with nothing in them, so
-// that one parity serves all stages. Internal to this folder.
+// In a cluster of two, a stage is empty when the warpgroups of both blocks have read it. A tile takes whole rounds of the stages: those
+// that its last round has too many pass with nothing in them, so that one parity serves all stages. Internal to this folder.
 
 #include <cstdint>
-#include <type_traits>
 
+#include "device/fp8_block_gemm/config.cuh"
 #include "device/fp8_block_gemm/epilogue.cuh"
-#include "device/fp8_block_gemm/problem.h"
-#include "device/fp8_block_gemm/ptx.cuh"
-#include "device/fp8_block_gemm/scales.cuh"
-#include "device/fp8_block_gemm/tiles.cuh"
+#include "device/fp8_block_gemm/interleaved.cuh"
+#include "device/fp8_block_gemm/loads.cuh"
 #include "device/fp8_block_gemm/wgmma.cuh"
 
 namespace assay::device::fp8_block {
 
-template <Format kAType, Format kBType, Scaling kScalingOf, int kClusterOf>
-struct Config {
-  static constexpr Format kA = kAType, kB = kBType;
-  static constexpr Scaling kScaling = kScalingOf;
-  static constexpr int kColumns = tile_columns(kScaling), kCluster = kClusterOf, kStages = kColumns == 192 ? 4 : 5;
-  static_assert(kScaling != Scaling::squares || kStages == 4, "a round of the stages is the run of SquareScales");
-};
-
-template <class C>
-struct Shared {
-  alignas(1024) std::uint8_t a[C::kStages][kTileRows * kBlockK];  // rows of 128 bytes, swizzled by TMA
-  alignas(1024) std::uint8_t b[C::kStages][C::kColumns * kBlockK];
-  BlockScales<C::kScaling> scales[C::kStages];
-  SquareScales squares;
-  alignas(16) Turned turned[4 * kWarpgroups];
-  Barrier full[C::kStages], empty[C::kStages];
-  Groups<C::kCluster> groups;
-};
-
-template <class C>
-using WalkOf = Walk<C::kColumns, C::kCluster>;
-
-// Stages that a tile passes through.
-template <class C>
-__device__ std::uint32_t stages_of(std::uint32_t blocks) {
-  return (blocks + C::kStages - 1) / C::kStages * C::kStages;
-}
-
-// One thread: A and the scales of its rows.
-template <class C>
-class LoadsOfA {
- public:
-  __device__ LoadsOfA(const Problem& problem, Shared<C>& shared, const Tile& tile, unsigned)
-      : problem_(problem), shared_(shared), scales_(scales_of_rows(problem, shared.groups, tile)) {
-    row_ = static_cast<std::int32_t>(shared.groups.first_row(tile.group) + tile.row);
-  }
-  __device__ std::uint32_t bytes(int) const { return sizeof shared_.a[0] + scales_.bytes(); }
-  __device__ void load(std::uint32_t block, int stage, std::uint32_t full) const {
-    load_box(shared_.a[stage], &problem_.a_map, static_cast<std::int32_t>(block * kBlockK), row_, full);
-    if (scales_.count != 0) scales_.load(block, shared_.scales[stage].rows, full);
-  }
-
- private:
-  const Problem& problem_;
-  Shared<C>& shared_;
-  ScaleRuns scales_;
-  std::int32_t row_;
-};
-
-// Another thread: B and the scales of its columns. In a cluster each block loads its part of B, for both.
-template <class C>
-class LoadsOfB {
- public:
-  static constexpr bool kSquares = C::kScaling == Scaling::squares;
-  static constexpr int kRows = C::kColumns / C::kCluster;
-
-  __device__ LoadsOfB(const Problem& problem, Shared<C>& shared, const Tile& tile, unsigned rank)
-      : problem_(problem), shared_(shared), scales_(scales_of(problem, tile)), first_(rank * kRows) {
-    row_ = static_cast<std::int32_t>(static_cast<std::uint32_t>(tile.group) * static_cast<std::uint32_t>(problem.n) +
-                                     tile.column + first_);
-  }
-  __device__ std::uint32_t bytes(int stage) const {
-    if constexpr (kSquares)
-      return sizeof shared_.b[0] + (stage == 0 ? SquareRuns::kBytes : 0);
-    else
-      return sizeof shared_.b[0] + scales_.bytes();
-  }
-  __device__ void load(std::uint32_t block, int stage, std::uint32_t full) const {
-    const auto column = static_cast<std::int32_t>(block * kBlockK);
-    if constexpr (C::kCluster > 1) {
-      load_box_to((1u << C::kCluster) - 1, shared_.b[stage] + first_ * kBlockK, &problem_.b_map, column, row_, full);
-    } else {
-      load_box(shared_.b[stage], &problem_.b_map, column, row_, full);
-    }
-    if constexpr (!kSquares)
-      scales_.load(block, shared_.scales[stage].columns, full);
-    else if (stage == 0)
-      scales_.load(block, shared_.squares, full);
-  }
-
- private:
-  static __device__ auto scales_of(const Problem& problem, const Tile& tile) {
-    if constexpr (kSquares)
-      return SquareRuns(problem, tile, C::kColumns);
-    else
-      return scales_of_columns(problem, tile, C::kColumns);
-  }
-
-  const Problem& problem_;
-  Shared<C>& shared_;
-  std::conditional_t<kSquares, SquareRuns, ScaleRuns> scales_;
-  std::uint32_t first_;  // row of the tile's part of B that is loaded here
-  std::int32_t row_;
-};
-
-template <class C, template <class> class Loads>
-__device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned rank) {
-  const std::uint32_t blocks = blocks_of_depth(problem), stages = stages_of<C>(blocks);
-  const std::uint32_t first_full = shared_address(shared.full), first_empty = shared_address(shared.empty);
-  std::uint32_t parity = 1;  // nothing has filled the stages of the first round
-  WalkOf<C> walk(problem, shared.groups, rank);
-  for (Tile tile; walk.next(tile);) {
-    const Loads<C> loads(problem, shared, tile, rank);
-    for (std::uint32_t block = 0; block < stages; parity ^= 1) {
-#pragma unroll
-      for (int stage = 0; stage < C::kStages; ++stage, ++block) {
-        const std::uint32_t full = first_full + stage * kNextBarrier;
-        wait(first_empty + stage * kNextBarrier, parity);
-        if (block >= blocks) {
-          arrive(full);
-          continue;
-        }
-        arrive_and_expect(full, loads.bytes(stage));
-        loads.load(block, stage, full);
-      }
-    }
-  }
-}
-
-// Addresses in shared memory of what a thread multiplies, which are the same for all tiles.
+// Addresses in shared memory of what a thread multiplies, in stage 0.
 struct Places {
-  std::uint32_t a, b;           // of stage 0, low words of matrix descriptors
-  std::uint32_t full, empty;    // barriers of stage 0
-  std::uint32_t squares, rows;  // scales; of the thread's first row, in stage 0
+  std::uint32_t a, b;              // low words of matrix descriptors
+  std::uint32_t full, empty;       // barriers
+  std::uint32_t squares;           // scales
+  std::uint32_t rows[2], columns;  // scales of the thread's two rows and of its first column
 
-  // `row`: the thread's first row of the tile.
+  // `place`: of the thread's first row in the tile; the second one is 8 places on (wgmma.cuh).
   template <class C>
-  __device__ static Places of(Shared<C>& shared, std::uint32_t row) {
-    return {uniform(matrix_descriptor(shared_address(shared.a[0] + row / 64 * 64 * kBlockK))),
-            uniform(matrix_descriptor(shared_address(shared.b[0]))),
-            uniform(shared_address(shared.full)),
-            uniform(shared_address(shared.empty)),
-            uniform(shared_address(&shared.squares)),
-            shared_address(&shared.scales[0].rows[row])};
+  __device__ static Places of(Shared<C>& shared, std::uint32_t place) {
+    Places places{uniform(matrix_descriptor(shared_address(shared.a[0] + place / 64 * 64 * kBlockK))),
+                  uniform(matrix_descriptor(shared_address(shared.b[0]))),
+                  uniform(shared_address(shared.full)),
+                  uniform(shared_address(shared.empty)),
+                  uniform(shared_address(&shared.squares)),
+                  {},
+                  0};
+    if constexpr (C::kScaling != Scaling::squares)
+      places.columns = shared_address(&shared.scales[0].columns[threadIdx.x % 4 * 2]);
+    places.set_rows<C>(shared, place, false);
+    return places;
+  }
+
+  template <class C>
+  __device__ void set_rows(Shared<C>& shared, std::uint32_t place, bool interleaved) {
+    const std::uint32_t first = interleaved ? row_in_place<kTileRows>(place) : place;
+    rows[0] = shared_address(&shared.scales[0].rows[first]);
+    rows[1] = rows[0] + (interleaved ? 1 : 8) * static_cast<std::uint32_t>(sizeof(float));
   }
 };
 
@@ -185,10 +77,10 @@ __device__ void release(const Places& places, int stage) {
 
 // The sums of a tile, in the rows of one warpgroup.
 template <class C>
-__device__ void accumulate(const Shared<C>& shared, const Places& places, std::uint32_t blocks, bool half_first,
-                           std::uint32_t& parity, float (&sums)[C::kColumns / 2]) {
+__device__ void accumulate(const Places& places, std::uint32_t blocks, bool half_first, std::uint32_t& parity,
+                           float (&sums)[C::kColumns / 2]) {
   constexpr bool kSquares = C::kScaling == Scaling::squares;
-  constexpr std::uint32_t kNextScales = sizeof(BlockScales<C::kScaling>);
+  constexpr std::uint32_t kNextScales = sizeof(BlockScales<C>);
   float step[C::kColumns / 2];
   float4 squares[2];  // of a round
 
@@ -199,8 +91,7 @@ __device__ void accumulate(const Shared<C>& shared, const Places& places, std::u
       squares[0] = load_four(places.squares);
       squares[1] = load_four(places.squares + sizeof(float4));
     }
-    const std::uint32_t rows_at = places.rows + stage * kNextScales;
-    const float rows[2] = {load_word(rows_at), load_word(rows_at + 8 * sizeof(float))};
+    const float rows[2] = {load_word(places.rows[0] + stage * kNextScales), load_word(places.rows[1] + stage * kNextScales)};
     hold(step);
     fence_products();
     const std::uint32_t a = places.a + stage * (kTileRows * kBlockK / 16), b = places.b + stage * (C::kColumns * kBlockK / 16);
@@ -208,14 +99,11 @@ __device__ void accumulate(const Shared<C>& shared, const Places& places, std::u
     for (int k = 0; k < kBlockK / 32; ++k) multiply<C::kColumns, C::kA, C::kB>(step, a + k * kNextK32, b + k * kNextK32, k);
     commit_products();
     if constexpr (!kSquares) {
-      const float* const of_columns = shared.scales[stage].columns + threadIdx.x % 4 * 2;
-      float2 columns[C::kColumns / 8];
-#pragma unroll
-      for (int i = 0; i < C::kColumns / 8; ++i) columns[i] = *reinterpret_cast<const float2*>(of_columns + 8 * i);
+      VectorPromotion<C::kScaling == Scaling::vectors_rows_first, C::kColumns> promote(places.columns + stage * kNextScales);
       wait_for_products();
       hold(step);
+      promote(sums, step, rows);
       release<C>(places, stage);
-      promote_vectors<C::kScaling == Scaling::vectors_rows_first, C::kColumns>(sums, step, rows, columns);
     } else {
       const float of_columns[2] = {part_of(squares[0], stage), part_of(squares[1], stage)};
       wait_for_products();
@@ -259,20 +147,25 @@ __device__ void pass(const Places& places, std::uint32_t stages, std::uint32_t& 
 template <class C>
 __device__ void multiply_tiles(const Problem& problem, Shared<C>& shared, unsigned rank) {
   const std::uint32_t warpgroup = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-  const std::uint32_t first = 64 * warpgroup + 16 * warp, blocks = blocks_of_depth(problem);
-  const Places places = Places::of(shared, first + lane / 4);
+  const std::uint32_t first = 64 * warpgroup + 16 * warp;  // place of the warp's first row
+  Places places = Places::of(shared, first + lane / 4);
   std::uint32_t parity = 0;
-  WalkOf<C> walk(problem, shared.groups, rank);
+  Walk<C> walk(problem, shared.groups, rank);
   for (Tile tile; walk.next(tile);) {
-    if (tile.row + 64 * warpgroup >= tile.m) {
+    const std::uint32_t blocks = tile.blocks();
+    const bool interleaved = C::kRagged && is_interleaved(tile);
+    if (tile.row + (interleaved ? 0 : 64 * warpgroup) >= tile.m) {
       pass<C>(places, stages_of<C>(blocks), parity);
       continue;
     }
+    if constexpr (C::kRagged) places.set_rows<C>(shared, first + lane / 4, interleaved);
     float sums[C::kColumns / 2];
 #pragma unroll
     for (float& sum : sums) sum = 0;
-    accumulate<C>(shared, places, blocks, tile.column % 128 != 0, parity, sums);
-    write_rows<C::kColumns>(problem, tile, shared.groups.first_row(tile.group), first, shared.turned[4 * warpgroup + warp], sums);
+    accumulate<C>(places, blocks, tile.column % 128 != 0, parity, sums);
+    if constexpr (C::kRagged) walk.again(tile);
+    write_tile<C::kColumns, C::kRagged>(problem, tile, first, C::kRagged && is_interleaved(tile),
+                                        shared.turned[4 * warpgroup + warp], sums);
   }
 }
 
@@ -286,6 +179,7 @@ __global__ void __launch_bounds__(kThreads, 1) multiply_groups(const __grid_cons
     for (int stage = 0; stage < C::kStages; ++stage) {
       init_barrier(shared.full[stage], 2);  // the threads that load A and B
       init_barrier(shared.empty[stage], 4 * kWarpgroups * C::kCluster);
+      if constexpr (C::kRagged) init_barrier(shared.arrivals.landed[stage], 2);
     }
     publish_barriers();
   }
@@ -294,8 +188,11 @@ __global__ void __launch_bounds__(kThreads, 1) multiply_groups(const __grid_cons
 
   if (threadIdx.x < 128) {
     give_registers<40>();
-    if (threadIdx.x == 0) load_tiles<C, LoadsOfA>(problem, shared, rank);
-    if (threadIdx.x == 96) load_tiles<C, LoadsOfB>(problem, shared, rank);
+    if (threadIdx.x == 0) load_tiles<C, Side::a>(problem, shared, rank);
+    if (threadIdx.x == 96) load_tiles<C, Side::b>(problem, shared, rank);
+    if constexpr (C::kRagged) {
+      if (threadIdx.x / 32 == 1) prepare_tiles<C>(problem, shared, rank);
+    }
   } else {
     take_registers<232>();
     multiply_tiles<C>(problem, shared, rank);

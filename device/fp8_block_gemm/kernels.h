@@ -10,10 +10,14 @@ struct Kernel {
   int shared_bytes = 0;
 };
 
-// `cluster`: 1, or 2 with Scaling::squares.
-Kernel kernel_of_e4m3_e4m3(Scaling scaling, int cluster);
-Kernel kernel_of_e4m3_e5m2(Scaling scaling, int cluster);
-Kernel kernel_of_e5m2_e4m3(Scaling scaling, int cluster);
-Kernel kernel_of_e5m2_e5m2(Scaling scaling, int cluster);
+struct Choice {
+  Scaling scaling = Scaling::squares;
+  Contraction contraction = Contraction::even;
+  int cluster = 1;  // squares: 1 or 2; vectors: 1, of ragged contractions 2
+};
+Kernel kernel_of_e4m3_e4m3(const Choice& choice);
+Kernel kernel_of_e4m3_e5m2(const Choice& choice);
+Kernel kernel_of_e5m2_e4m3(const Choice& choice);
+Kernel kernel_of_e5m2_e5m2(const Choice& choice);
 
 }  // namespace assay::device::fp8_block

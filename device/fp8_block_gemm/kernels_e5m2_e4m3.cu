@@ -2,6 +2,6 @@
 
 namespace assay::device::fp8_block {
 
-Kernel kernel_of_e5m2_e4m3(Scaling scaling, int cluster) { return instance_of<Format::e5m2, Format::e4m3>(scaling, cluster); }
+Kernel kernel_of_e5m2_e4m3(const Choice& choice) { return instance_of<Format::e5m2, Format::e4m3>(choice); }
 
 }  // namespace assay::device::fp8_block

@@ -2,6 +2,6 @@
 
 namespace assay::device::fp8_block {
 
-Kernel kernel_of_e5m2_e5m2(Scaling scaling, int cluster) { return instance_of<Format::e5m2, Format::e5m2>(scaling, cluster); }
+Kernel kernel_of_e5m2_e5m2(const Choice& choice) { return instance_of<Format::e5m2, Format::e5m2>(choice); }
 
 }  // namespace assay::device::fp8_block

@@ -1,11 +1,13 @@
 #pragma once
 // What the kernel is given: a grouped product as D[m, n] = A[m, depth] . B[n, depth]^T for every group. Internal to this folder.
 //
-//        A     B                                                        m      n   depth
-//   TN   x     w                                                        rows   N   K
-//   NN   dy    w^T, which columnwise storage is (spec layouts-1.1)      rows   K   N
+//        A      B                                                       m      n   depth
+//   TN   x      w                                                       rows   N   K
+//   NN   dy     w^T, which columnwise storage is (spec layouts-1.1)     rows   K   N
+//   NT   dy^T   x^T, columnwise storage too                             N      K   rows
 //
-// Both operands have the contraction innermost. Groups follow one another in A, B and D.
+// Both operands have the contraction innermost. Groups follow one another in A, B and D. `rows` are those of the group: even
+// contractions (TN, NN) are as long in every group, ragged ones (NT) are not.
 
 #include <cuda.h>
 
@@ -25,13 +27,29 @@ enum class Scaling {
   vectors_rows_first,  // fma_rows_first, the same scales
 };
 
-// Columns of a tile. With a scale for each column, half the registers of a tile of 192 would hold scales.
-constexpr int tile_columns(Scaling scaling) { return scaling == Scaling::squares ? 192 : 128; }
+enum class Contraction { even, ragged };
+
+// Columns of a tile. Steps of scales_first enter the sums while scales of columns still come from shared memory; those of rows_first
+// need a register more for each element under way, which 192 columns do not leave.
+constexpr int tile_columns(Scaling scaling, Contraction contraction) {
+  if (scaling == Scaling::squares) return 192;
+  return scaling == Scaling::vectors && contraction == Contraction::ragged ? 192 : 128;
+}
+
+// Rows of a group's matrices that one box of the copy engine has, where rows are interleaved (interleaved.cuh).
+inline constexpr int kInterleave = 16;
+constexpr int box_rows(int rows, bool interleaved) { return interleaved ? rows / kInterleave : rows; }
+
+inline constexpr int kMapsOfSide = 2, kMapsOfBlock = 2 * kMapsOfSide;
 
 struct Problem {
-  CUtensorMap a_map, b_map;  // [rows of all groups, depth], in boxes of the rows that one load takes
+  CUtensorMap a_map, b_map;  // [rows of all groups, depth], in boxes of the rows that one load takes; ragged: of no group yet,
+                             // in boxes of all rows of a tile
+  CUtensorMap a_interleaved, b_interleaved;  // ragged: the same in boxes of interleaved rows
+  const void *a, *b;                         // ragged: the matrices of all groups
+  CUtensorMap* maps;                         // ragged: [blocks of the grid][kMapsOfBlock], where blocks make maps of groups
   Rows rows;
-  std::int64_t n, depth;
+  std::int64_t m, n, depth;  // those that are the same in every group
   const float *a_scales, *b_scales;
   void* d;
   const void* c;     // as d; null: d itself

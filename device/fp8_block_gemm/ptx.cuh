@@ -19,6 +19,12 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
 // A value that is the same in all lanes of a warp, which the compiler cannot know: addresses of products are made of it.
 __device__ inline std::uint32_t uniform(std::uint32_t value) { return __shfl_sync(0xFFFFFFFFu, value, 0); }
 
+// The same value, of which the compiler knows nothing.
+__device__ inline std::uint32_t hidden(std::uint32_t value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 // --- mbarrier: a phase ends when `count` arrivals and all announced bytes have come; waits name the parity of the phase
 
 __device__ inline void init_barrier(Barrier& barrier, int count) {
@@ -28,8 +34,8 @@ __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.re
 
 // Barriers by their address in shared memory, which the products keep: the compiler would make it anew at each use, from the number
 // of the block in its cluster.
-__device__ inline void arrive(std::uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+__device__ inline void arrive(std::uint32_t barrier, int count = 1) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 // At the same barrier of block `rank` of the cluster. Without .release.cluster, which costs a fence of the whole device: what
 // the arrival reports is that shared memory has been read, and the instructions that write there next wait for it.
@@ -57,6 +63,11 @@ __device__ inline float load_word(std::uint32_t from) {
   float value;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
   return value;
+}
+__device__ inline float2 load_two(std::uint32_t from) {
+  float2 both;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(both.x), "=f"(both.y) : "r"(from) : "memory");
+  return both;
 }
 __device__ inline float4 load_four(std::uint32_t from) {
   float4 all;
@@ -111,6 +122,32 @@ __device__ inline void load_box_to(unsigned blocks, void* to, const CUtensorMap*
       "[%4], "
       "%5;" ::"r"(shared_address(to)),
       "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(static_cast<std::uint16_t>(blocks))
+      : "memory");
+}
+
+// Before what threads have written into shared memory is read by products or by the copy engine.
+__device__ inline void publish_to_engines() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// --- maps made on the device, in global memory, by one thread: as the host made `from`, but of another matrix
+
+struct MatrixOfBytes {
+  const void* first;          // at a multiple of 16 bytes
+  std::uint32_t rows, bytes;  // of a row
+  std::uint64_t pitch;        // from row to row, a multiple of 16 bytes
+};
+
+__device__ inline void make_map(CUtensorMap* map, const CUtensorMap& from, const MatrixOfBytes& matrix) {
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof from.opaque / sizeof from.opaque[0]); ++i) map->opaque[i] = from.opaque[i];
+  asm volatile(
+      "tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;\n"
+      "tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 0, %2;\n"
+      "tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, %3;\n"
+      "tensormap.replace.tile.global_stride.global.b1024.b64 [%0], 0, %4;\n"
+      // The copy engine reads maps past the caches of threads: what it keeps of an older one is dropped.
+      "fence.proxy.tensormap::generic.release.gpu;\n"
+      "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map),
+      "l"(matrix.first), "r"(matrix.bytes), "r"(matrix.rows), "l"(matrix.pitch)
       : "memory");
 }
 

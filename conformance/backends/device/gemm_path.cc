@@ -86,9 +86,14 @@ const AccumulationPlan& assay_plan(const GemmRequest& request) {
 
 DeviceCall assay_call(GemmRequest request) {
   const device::Fp8BlockSettings settings = assay_settings(request);
+  const std::int64_t bytes = device::fp8_block_gemm_workspace_bytes(request.shape(), settings);
+  const std::int64_t own = request.parts().add(bytes);
   return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             if (!request.has_elements()) return request.check_contents(status, stream);
-            device::fp8_block_grouped_gemm(request.bind(workspace, status, stream), settings, stream);
+            device::GroupedGemmCall ready = request.bind(workspace, status, stream);
+            ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
+            ready.workspace_bytes = bytes;
+            device::fp8_block_grouped_gemm(ready, settings, stream);
           }};
 }
 

@@ -1,0 +1,53 @@
+#pragma once
+// What a kernel is compiled for, and what a block keeps in shared memory. Internal to this folder.
+
+#include <cstdint>
+
+#include "device/fp8_block_gemm/epilogue.cuh"
+#include "device/fp8_block_gemm/problem.h"
+#include "device/fp8_block_gemm/ptx.cuh"
+#include "device/fp8_block_gemm/scales.cuh"
+#include "device/fp8_block_gemm/tiles.cuh"
+
+namespace assay::device::fp8_block {
+
+template <Format kAType, Format kBType, Scaling kScalingOf, Contraction kContractionOf, int kClusterOf>
+struct Config {
+  static constexpr Format kA = kAType, kB = kBType;
+  static constexpr Scaling kScaling = kScalingOf;
+  static constexpr Contraction kContraction = kContractionOf;
+  static constexpr int kColumns = tile_columns(kScaling, kContraction), kCluster = kClusterOf, kStages = kColumns == 192 ? 4 : 5;
+  static constexpr bool kRagged = kContraction == Contraction::ragged;
+  using GroupsOf = Groups<kContraction, kCluster>;
+  static_assert(kScaling != Scaling::squares || kStages == 4, "a round of the stages is the run of SquareScales");
+  static_assert(kScaling != Scaling::squares || !kRagged, "both operands of a ragged contraction have a scale for each row");
+};
+
+// Ragged contractions: where what is loaded waits until interleaved.cuh has prepared it.
+template <class C, bool kRagged = C::kRagged>
+struct Arrivals {
+  Barrier landed[C::kStages];
+  alignas(16) float columns[C::kStages][C::kColumns];  // scales of B
+};
+template <class C>
+struct Arrivals<C, false> {};
+
+template <class C>
+struct Shared {
+  alignas(1024) std::uint8_t a[C::kStages][kTileRows * kBlockK];  // rows of 128 bytes, swizzled by TMA
+  alignas(1024) std::uint8_t b[C::kStages][C::kColumns * kBlockK];
+  BlockScales<C> scales[C::kStages];
+  SquareScales squares;
+  alignas(16) Turned turned[4 * kWarpgroups];
+  Barrier full[C::kStages], empty[C::kStages];
+  Arrivals<C> arrivals;
+  typename C::GroupsOf groups;
+};
+
+// Stages that a tile passes through.
+template <class C>
+__device__ std::uint32_t stages_of(std::uint32_t blocks) {
+  return (blocks + C::kStages - 1) / C::kStages * C::kStages;
+}
+
+}  // namespace assay::device::fp8_block

@@ -1,0 +1,176 @@
+#pragma once
+// The two threads that load: one A and the scales of its rows, the other B and the scales of its columns. In a cluster of two, each block
+// loads its own A and half of B, the latter for both. Internal to this folder.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "device/fp8_block_gemm/config.cuh"
+#include "device/fp8_block_gemm/interleaved.cuh"
+
+namespace assay::device::fp8_block {
+
+enum class Side { a, b };
+
+template <class C, Side kSide>
+struct Part {  // of a tile's operand: what one block loads
+  static constexpr bool kForAll = kSide == Side::b && C::kCluster > 1;
+  static constexpr int kTile = kSide == Side::a ? kTileRows : C::kColumns, kRows = kForAll ? kTile / C::kCluster : kTile;
+
+  __device__ static void load(std::uint8_t* to, const CUtensorMap* map, std::uint32_t column, std::uint32_t row,
+                              std::uint32_t barrier) {
+    if constexpr (kForAll) {
+      load_box_to((1u << C::kCluster) - 1, to, map, static_cast<std::int32_t>(column), static_cast<std::int32_t>(row), barrier);
+    } else {
+      load_box(to, map, static_cast<std::int32_t>(column), static_cast<std::int32_t>(row), barrier);
+    }
+  }
+  __device__ static std::uint8_t* stage(Shared<C>& shared, int stage) {
+    if constexpr (kSide == Side::a) return shared.a[stage];
+    return shared.b[stage];
+  }
+};
+
+// Contractions of the same length in all groups: one matrix of all groups' rows.
+template <class C, Side kSide>
+class EvenLoads {
+ public:
+  static constexpr bool kSquares = kSide == Side::b && C::kScaling == Scaling::squares;
+  using P = Part<C, kSide>;
+
+  __device__ EvenLoads(const Problem& problem, Shared<C>& shared, unsigned rank)
+      : problem_(problem), shared_(shared), first_(P::kForAll ? rank * P::kRows : 0) {}
+
+  __device__ void begin(const Tile& tile) {
+    if constexpr (kSide == Side::a) {
+      row_ = tile.first_row + tile.row;
+      scales_ = scales_of_rows<C>(problem_, shared_.groups, tile);
+    } else {
+      row_ = static_cast<std::uint32_t>(tile.group) * static_cast<std::uint32_t>(problem_.n) + tile.column + first_;
+      if constexpr (kSquares)
+        scales_ = SquareRuns(problem_, tile, C::kColumns);
+      else
+        scales_ = scales_of_columns<C>(problem_, shared_.groups, tile);
+    }
+  }
+  // Barriers that the loads of this tile report to.
+  __device__ std::uint32_t barriers() const { return shared_address(shared_.full); }
+  __device__ std::uint32_t bytes(int stage) const {
+    if constexpr (kSquares)
+      return P::kTile * kBlockK + (stage == 0 ? SquareRuns::kBytes : 0);
+    else
+      return P::kTile * kBlockK + scales_.bytes();
+  }
+  __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier) const {
+    P::load(P::stage(shared_, stage) + first_ * kBlockK, kSide == Side::a ? &problem_.a_map : &problem_.b_map, block * kBlockK,
+            row_, barrier);
+    if constexpr (kSquares) {
+      if (stage == 0) scales_.load(block, shared_.squares, barrier);
+    } else if constexpr (kSide == Side::b) {
+      scales_.load(block, shared_.scales[stage].columns, barrier);
+    } else {
+      if (scales_.count != 0) scales_.load(block, shared_.scales[stage].rows, barrier);
+    }
+  }
+
+ private:
+  const Problem& problem_;
+  Shared<C>& shared_;
+  std::conditional_t<kSquares, SquareRuns, ScaleRuns> scales_;
+  std::uint32_t first_;  // row of the tile that is the part's first
+  std::uint32_t row_ = 0;
+};
+
+// Contractions over the rows of a group: each group is a matrix of its own, whose map the thread makes when it comes to the group. A map
+// is overwritten when the tiles of the group after it have begun and ended: all stages have been waited for since its last use.
+template <class C, Side kSide>
+class RaggedLoads {
+ public:
+  using P = Part<C, kSide>;
+
+  __device__ RaggedLoads(const Problem& problem, Shared<C>& shared, unsigned rank)
+      : problem_(problem), shared_(shared), rank_(P::kForAll ? rank : 0) {
+    maps_ = problem.maps + std::int64_t{blockIdx.x} * kMapsOfBlock + (kSide == Side::a ? 0 : kMapsOfSide);
+  }
+
+  __device__ void begin(const Tile& tile) {
+    depth_ = tile.depth;
+    interleaved_ = is_interleaved(tile);
+    if constexpr (kSide == Side::a) {
+      row_ = tile.row;
+      scales_ = scales_of_rows<C>(problem_, shared_.groups, tile);
+    } else {
+      row_ = tile.column;
+      scales_ = scales_of_columns<C>(problem_, shared_.groups, tile);
+    }
+    if (tile.group == group_ || depth_ == 0) return;
+    group_ = tile.group;
+    map_ = maps_ + made_++ % kMapsOfSide;
+    const bool a = kSide == Side::a;
+    const auto rows = static_cast<std::uint32_t>(a ? problem_.m : problem_.n),
+               each = interleaved_ ? std::uint32_t{kInterleave} : 1u;
+    const auto* const matrix = static_cast<const std::uint8_t*>(a ? problem_.a : problem_.b);
+    make_map(map_, interleaved_ ? (a ? problem_.a_interleaved : problem_.b_interleaved) : (a ? problem_.a_map : problem_.b_map),
+             {matrix + std::int64_t{shared_.groups.first_row(group_)} * rows, rows / each, depth_ * each, depth_ * each});
+  }
+  __device__ std::uint32_t barriers() const { return shared_address(interleaved_ ? shared_.arrivals.landed : shared_.full); }
+  __device__ std::uint32_t bytes(int) const { return P::kTile * kBlockK + scales_.bytes(); }
+  __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier) const {
+    std::uint8_t* const to = P::stage(shared_, stage);
+    const std::uint32_t column = block * kBlockK;
+    if (!interleaved_) {
+      const std::uint32_t first = rank_ * P::kRows;
+      P::load(to + first * kBlockK, map_, column, row_ + first, barrier);
+    } else {
+      constexpr int kBoxes = kInterleave * P::kRows / P::kTile, kEach = P::kTile / kInterleave;
+      for (std::uint32_t box = rank_ * kBoxes; box < (rank_ + 1) * kBoxes; ++box)
+        P::load(to + box * (kEach * kBlockK), map_, column + box * depth_, row_ / kInterleave, barrier);
+    }
+    if (scales_.count == 0) return;
+    if constexpr (kSide == Side::a) {
+      scales_.load(block, shared_.scales[stage].rows, barrier);
+    } else {
+      scales_.load(block, interleaved_ ? shared_.arrivals.columns[stage] : shared_.scales[stage].columns, barrier);
+    }
+  }
+
+ private:
+  const Problem& problem_;
+  Shared<C>& shared_;
+  ScaleRuns scales_;
+  std::uint32_t rank_;
+  CUtensorMap *maps_ = nullptr, *map_ = nullptr;
+  int group_ = -1;
+  std::uint32_t made_ = 0, depth_ = 0, row_ = 0;
+  bool interleaved_ = false;
+};
+
+template <class C, Side kSide>
+using Loads = std::conditional_t<C::kRagged, RaggedLoads<C, kSide>, EvenLoads<C, kSide>>;
+
+template <class C, Side kSide>
+__device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned rank) {
+  const std::uint32_t first_full = shared_address(shared.full), first_empty = shared_address(shared.empty);
+  std::uint32_t parity = 1;  // nothing has filled the stages of the first round
+  Loads<C, kSide> loads(problem, shared, rank);
+  Walk<C> walk(problem, shared.groups, rank);
+  for (Tile tile; walk.next(tile);) {
+    loads.begin(tile);
+    const std::uint32_t blocks = tile.blocks(), stages = stages_of<C>(blocks), barriers = loads.barriers();
+    for (std::uint32_t block = 0; block < stages; parity ^= 1) {
+#pragma unroll
+      for (int stage = 0; stage < C::kStages; ++stage, ++block) {
+        wait(first_empty + stage * kNextBarrier, parity);
+        if (block >= blocks) {
+          arrive(first_full + stage * kNextBarrier);
+          continue;
+        }
+        const std::uint32_t barrier = barriers + stage * kNextBarrier;
+        arrive_and_expect(barrier, loads.bytes(stage));
+        loads.load(block, stage, barrier);
+      }
+    }
+  }
+}
+
+}  // namespace assay::device::fp8_block
