@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "device/support/unaligned_read.cuh"
+
 namespace assay::device::group_setup {
 
 // Transposed storage of x or dy: of each group, `columns` rows of M_t elements. Groups for which these rows are not a multiple
@@ -35,24 +37,6 @@ __device__ inline char* copy_of(const TransposedStorage& storage, int group, std
 
 __device__ inline const char* data_of(const CopiedOperand& side, std::uint32_t first_row) {
   return side.data + static_cast<std::int64_t>(first_row) * side.columns * side.half_bytes / 2;
-}
-
-// 16 bytes of a row of `bytes` bytes, starting at its byte `at`; zeros past its end. Reads the aligned words that hold them, by
-// ordinary loads: an __ldg requires that they are not written while this kernel runs, and it may start early (group_arrays.cuh).
-__device__ inline uint4 read_unaligned(const char* row, std::uint32_t bytes, std::uint32_t at) {
-  const auto skipped = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(row + at) & 3);
-  const auto* words = reinterpret_cast<const std::uint32_t*>(row + at - skipped);
-  const std::uint32_t left = min(bytes - at, 16u);  // of the row
-  std::uint32_t word[5], made[4];
-#pragma unroll
-  for (std::uint32_t i = 0; i < 5; ++i) word[i] = 4 * i < skipped + left ? words[i] : 0;
-#pragma unroll
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    const std::uint32_t value = __funnelshift_r(word[i], word[i + 1], 8 * skipped);
-    const std::uint32_t kept = left > 4 * i ? min(left - 4 * i, 4u) : 0;  // bytes
-    made[i] = kept == 4 ? value : value & ((1u << 8 * kept) - 1);
-  }
-  return make_uint4(made[0], made[1], made[2], made[3]);
 }
 
 // Copies a group of transposed storage, `columns` rows of M_t elements, with each row at a multiple of 16 bytes. Divided among

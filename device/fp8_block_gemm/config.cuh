@@ -23,15 +23,6 @@ struct Config {
   static_assert(kScaling != Scaling::squares || !kRagged, "both operands of a ragged contraction have a scale for each row");
 };
 
-// Ragged contractions: where what is loaded waits until interleaved.cuh has prepared it.
-template <class C, bool kRagged = C::kRagged>
-struct Arrivals {
-  Barrier landed[C::kStages];
-  alignas(16) float columns[C::kStages][C::kColumns];  // scales of B
-};
-template <class C>
-struct Arrivals<C, false> {};
-
 template <class C>
 struct Shared {
   alignas(1024) std::uint8_t a[C::kStages][kTileRows * kBlockK];  // rows of 128 bytes, swizzled by TMA
@@ -40,7 +31,6 @@ struct Shared {
   SquareScales squares;
   alignas(16) Turned turned[4 * kWarpgroups];
   Barrier full[C::kStages], empty[C::kStages];
-  Arrivals<C> arrivals;
   typename C::GroupsOf groups;
 };
 

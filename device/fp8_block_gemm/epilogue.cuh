@@ -1,12 +1,10 @@
 #pragma once
 // From the sums in registers to D (spec grouped-gemm-2.1): alpha, beta, the bias of the group, one rounding to the type of D. Rows and
-// columns that the group does not have are not written. Four ways, for what each can be fast with:
+// columns that the group does not have are not written. Three ways, for what each can be fast with:
 //
-//   write_codes         16 bits, without C and bias   a warp turns 64 columns of its 16 rows in shared memory and writes runs of 16 bytes
-//   write_plain         f32, the sums as they are     each thread its pairs of columns: four threads write the 32 bytes of a sector
-//   write_interleaved   rows and columns in the       a warp puts 64 columns of its 16 rows in order in shared memory, as f32, and
-//                       order of interleaved.cuh      writes runs of 16 bytes
-//   write_sums          all others                    each thread its pairs
+//   write_codes    16 bits, without C and bias   a warp turns 64 columns of its 16 rows in shared memory and writes runs of 16 bytes
+//   write_plain    f32, the sums as they are     each thread its pairs of columns: four threads write the 32 bytes of a sector
+//   write_sums     all others                    each thread its pairs
 //
 // Nothing here may ask for two sums in neighbouring registers (a store of 8 bytes does): sums would then lie in the register bank of the
 // step that is added to them, and each addition of the kernel's loop would take two cycles. Internal to this folder.
@@ -90,27 +88,6 @@ struct Output {
   __device__ Code code(float sum, std::int64_t at, std::uint32_t column) const {
     const Code made = Element::code(scaled(sum, beta != 0 ? c[at] : Code{0}));
     return bias == nullptr ? made : Element::code(__fadd_rn(Element::value(made), Element::value(bias[column])));
-  }
-
-  // A run of kRun elements of a row that has whole runs; no bias.
-  __device__ void write_run(std::int64_t at, const float* sums) const {
-    if (!runs) {
-      for (int i = 0; i < kRun; ++i) d[at + i] = Element::code(scaled(sums[i], beta != 0 ? c[at + i] : Code{0}));
-      return;
-    }
-    union {
-      uint4 run;
-      Code codes[kRun];
-    } old, made;
-    old.run = make_uint4(0, 0, 0, 0);
-    if (beta != 0 && reinterpret_cast<std::uintptr_t>(c) % 16 == 0) {
-      old.run = *reinterpret_cast<const uint4*>(c + at);
-    } else if (beta != 0) {
-      for (int i = 0; i < kRun; ++i) old.codes[i] = c[at + i];
-    }
-#pragma unroll
-    for (int i = 0; i < kRun; ++i) made.codes[i] = Element::code(scaled(sums[i], old.codes[i]));
-    *reinterpret_cast<uint4*>(d + at) = made.run;
   }
 
   // Two neighbours of a row, the first in an even column.
@@ -199,46 +176,10 @@ __device__ void write_sums(const Output<kType>& output, const Tile& tile, std::u
   }
 }
 
-// Interleaved rows (interleaved.cuh): the sums of a pair are 16 columns apart, those of the thread's two rows one row.
 template <Format kType, int kColumns>
-__device__ void write_interleaved(const Output<kType>& output, const Tile& tile, std::uint32_t first, Turned& turned,
-                                  const float (&sums)[kColumns / 2]) {
-  using Code = typename Output<kType>::Code;
-  constexpr int kEach = kColumns / kInterleave, kRun = Output<kType>::kRun, kRunsOfRow = kPart / kRun;
-  float(&part)[kWarpRows][kPartPitch] = reinterpret_cast<float(&)[kWarpRows][kPartPitch]>(turned);
-  static_assert(sizeof part == sizeof turned);
-  const unsigned lane = hidden(threadIdx.x % 32);  // what is computed of it here is not kept through the kernel's loop
-  // Not unrolled, and nothing of D is named by a register array: only the sums are.
-#pragma unroll 1
-  for (int number = 0; number < kColumns / kPart; ++number) {
-#pragma unroll
-    for (int i = 0; i < kColumns / 8; ++i) {
-      const unsigned place = 8 * i + 2 * (lane % 4), in_box = place % kEach, column = place / kEach + kInterleave * (in_box % 4);
-      if (static_cast<int>(in_box / 4) != number) continue;
-      part[lane / 4][column] = sums[4 * i];
-      part[lane / 4][column + kInterleave] = sums[4 * i + 1];
-      part[lane / 4 + 8][column] = sums[4 * i + 2];
-      part[lane / 4 + 8][column + kInterleave] = sums[4 * i + 3];
-    }
-    __syncwarp();
-#pragma unroll 1
-    for (int i = 0; i < kWarpRows; i += 32 / kRunsOfRow) {
-      const unsigned in_warp = i + lane / kRunsOfRow, in_part = lane % kRunsOfRow * kRun;
-      const std::uint32_t row = tile.row + kInterleave * (in_warp % 8) + first / 8 + in_warp / 8;
-      const std::uint32_t column = tile.column + kPart * number + in_part;
-      if (row < output.m && column < output.n) output.write_run(std::int64_t{row} * output.n + column, &part[in_warp][in_part]);
-    }
-    __syncwarp();
-  }
-}
-
-template <Format kType, int kColumns, bool kMayInterleave>
-__device__ void write_tile_as(const Problem& problem, const Tile& tile, std::uint32_t first, bool interleaved, Turned& turned,
+__device__ void write_tile_as(const Problem& problem, const Tile& tile, std::uint32_t first, Turned& turned,
                               const float (&sums)[kColumns / 2]) {
   const Output<kType> output(problem, tile);
-  if constexpr (kMayInterleave) {
-    if (interleaved) return write_interleaved<kType, kColumns>(output, tile, first, turned, sums);
-  }
   const bool plain = output.runs && output.has_sums_alone();
   if constexpr (kType == Format::f32) {
     if (plain && output.alpha == 1) return write_plain<kColumns>(output, tile, first, sums);
@@ -248,13 +189,11 @@ __device__ void write_tile_as(const Problem& problem, const Tile& tile, std::uin
   write_sums<kType, kColumns>(output, tile, first, sums);
 }
 
-// What one warp has of a tile: 16 rows, the first of them in place `first`.
-template <int kColumns, bool kMayInterleave>
-__device__ void write_tile(const Problem& problem, const Tile& tile, std::uint32_t first, bool interleaved, Turned& turned,
+// What one warp has of a tile: 16 rows, `first` of the tile the first of them.
+template <int kColumns>
+__device__ void write_tile(const Problem& problem, const Tile& tile, std::uint32_t first, Turned& turned,
                            const float (&sums)[kColumns / 2]) {
-  const auto write = [&](auto type) {
-    write_tile_as<decltype(type)::value, kColumns, kMayInterleave>(problem, tile, first, interleaved, turned, sums);
-  };
+  const auto write = [&](auto type) { write_tile_as<decltype(type)::value, kColumns>(problem, tile, first, turned, sums); };
   switch (problem.d_type) {
     case Format::f32: return write(std::integral_constant<Format, Format::f32>());
     case Format::bf16: return write(std::integral_constant<Format, Format::bf16>());

@@ -22,8 +22,6 @@ namespace {
 
 using namespace fp8_block;
 
-constexpr std::int64_t kMaxRaggedDepth = (std::int64_t{1} << 27) - 1;
-
 // The call as kernel.cuh has it (problem.h): operands of D's rows and columns, and the sizes that are the same in all groups.
 struct Shape {
   const char *a_name, *b_name;
@@ -89,19 +87,39 @@ CUtensorMap map_of(const void* matrix, std::int64_t rows, std::int64_t depth, in
 // Of no group yet: loads.cuh fills in where a group's matrix lies and how large it is.
 CUtensorMap map_of_groups(const void* matrices, int box_rows) { return map_of(matrices, kTileRows, kBlockK, box_rows); }
 
-void put_maps(const Shape& shape, const GroupedGemmCall& call, const Choice& choice, Problem& problem) {
-  const int columns = tile_columns(choice.scaling, choice.contraction), b_rows = columns / choice.cluster;
-  if (choice.contraction == Contraction::ragged) {
-    problem.a_map = map_of_groups(shape.a.data, kTileRows);
-    problem.b_map = map_of_groups(shape.b.data, b_rows);
-    problem.a_interleaved = map_of_groups(shape.a.data, kTileRows / kInterleave);
-    problem.b_interleaved = map_of_groups(shape.b.data, columns / kInterleave);
-    problem.a = shape.a.data, problem.b = shape.b.data;
-    problem.maps = static_cast<CUtensorMap*>(call.workspace);
-  } else {
+// The parts of the workspace of layout NT: maps, then copies of groups (aligned_copies.cuh).
+struct Parts {
+  std::int64_t a_copies, b_copies, bytes;  // first bytes, and all
+};
+
+bool has_copies(const GroupedGemmCall& call) { return call.rows_multiple % 16 != 0; }
+
+// Of `multiprocessors` blocks.
+Parts parts_of(const GroupedGemmCall& call, int multiprocessors) {
+  const auto rounded = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
+  const std::int64_t runs = has_copies(call) ? call.rows.capacity / 16 + call.rows.groups : 0;  // of a row, all groups
+  Parts parts{};
+  parts.a_copies = rounded(std::max(multiprocessors, 2) * static_cast<std::int64_t>(kMapsOfBlock * sizeof(CUtensorMap)));
+  parts.b_copies = parts.a_copies + rounded(runs * 16 * call.N);
+  parts.bytes = parts.b_copies + rounded(runs * 16 * call.K);
+  return parts;
+}
+
+void put_operands(const Shape& shape, const GroupedGemmCall& call, const Choice& choice, int multiprocessors, Problem& problem) {
+  const int b_rows = tile_columns(choice.scaling, choice.contraction) / choice.cluster;
+  if (choice.contraction == Contraction::even) {
     problem.a_map = map_of(shape.a.data, call.rows.capacity, shape.depth, kTileRows);
     problem.b_map = map_of(shape.b.data, call.rows.groups * shape.n, shape.depth, b_rows);
+    return;
   }
+  const Parts parts = parts_of(call, multiprocessors);
+  auto* const workspace = static_cast<std::uint8_t*>(call.workspace);
+  const auto copies = [&](std::int64_t at) { return has_copies(call) ? workspace + at : nullptr; };
+  problem.a_map = map_of_groups(shape.a.data, kTileRows);
+  problem.b_map = map_of_groups(shape.b.data, b_rows);
+  problem.a = {static_cast<const std::uint8_t*>(shape.a.data), copies(parts.a_copies)};
+  problem.b = {static_cast<const std::uint8_t*>(shape.b.data), copies(parts.b_copies)};
+  problem.maps = static_cast<CUtensorMap*>(call.workspace);
 }
 
 Kernel kernel_of(const Shape& shape, const Choice& choice) {
@@ -122,19 +140,21 @@ void allow_shared_memory(const Kernel& kernel) {
              "cudaFuncSetAttribute of the FP8 block GEMM");
 }
 
-void launch(const Kernel& kernel, int blocks, int cluster, const Problem& problem, Stream stream) {
+void launch(const Kernel& kernel, int blocks, const Choice& choice, const Problem& problem, Stream stream) {
   allow_shared_memory(kernel);
-  cudaLaunchAttribute in_clusters{};
-  in_clusters.id = cudaLaunchAttributeClusterDimension;
-  in_clusters.val.clusterDim.x = static_cast<unsigned>(cluster);
-  in_clusters.val.clusterDim.y = in_clusters.val.clusterDim.z = 1;
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim.x = static_cast<unsigned>(choice.cluster);
+  attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
+  attributes[1].id = cudaLaunchAttributeCooperative;  // all blocks run at once: they wait for one another
+  attributes[1].val.cooperative = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = static_cast<unsigned>(blocks);
   config.blockDim = kThreads;
   config.dynamicSmemBytes = static_cast<std::size_t>(kernel.shared_bytes);
   config.stream = stream;
-  config.attrs = &in_clusters;
-  config.numAttrs = 1;
+  config.attrs = attributes;
+  config.numAttrs = choice.contraction == Contraction::ragged ? 2 : 1;
   check_cuda(cudaLaunchKernelEx(&config, kernel.function, problem), "FP8 block GEMM");
 }
 
@@ -154,6 +174,13 @@ void check_settings(const Fp8BlockSettings& settings, const GroupedGemmCall& cal
 void check_scales(const Shape& shape) {
   check_alignment(shape.a.scale_inv, (std::string(shape.a_name) + ".scale_inv").c_str(), 16);
   check_alignment(shape.b.scale_inv, (std::string(shape.b_name) + ".scale_inv").c_str(), 16);
+}
+
+int device_multiprocessors() {
+  int device = 0, all = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  return all;
 }
 
 int multiprocessors_for(const Fp8BlockSettings& settings, int all) {
@@ -180,9 +207,11 @@ std::string ragged_missing(const GroupedGemmCall& call) {
       return "the FP8 block GEMM takes N and K of multiples of 16 in layout NT; " + std::string(name) + " is " +
              std::to_string(size);
   if (call.d_list != nullptr) return "the FP8 block GEMM takes D in one buffer";
-  if (call.rows.capacity > kMaxRaggedDepth)  // TMA counts the bytes of interleaved rows with a sign
-    return "the FP8 block GEMM takes at most " + std::to_string(kMaxRaggedDepth) + " rows in layout NT; rows.capacity is " +
-           std::to_string(call.rows.capacity);
+  const std::int64_t runs = call.rows.capacity / 16 + call.rows.groups, wider = std::max(call.N, call.K);
+  if (wider > 0 && runs > (std::int64_t{1} << 31) / wider)  // counted in 32 bits
+    return "the FP8 block GEMM takes rows.capacity / 16 + rows.groups of at most " +
+           std::to_string((std::int64_t{1} << 31) / wider) + " in layout NT with N and K of at most " + std::to_string(wider) +
+           "; it is " + std::to_string(runs);
   std::int64_t rows = 0;
   if (__builtin_mul_overflow(std::int64_t{call.rows.groups}, call.N, &rows) || rows > kMaxRows)
     return "the FP8 block GEMM takes D of at most " + std::to_string(kMaxRows) + " rows; " + std::to_string(call.rows.groups) +
@@ -228,10 +257,7 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
 
 std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
   if (call.layout != GemmLayout::NT) return 0;
-  int device = 0, all = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
-  return std::max(multiprocessors_for(settings, all), 2) * static_cast<std::int64_t>(kMapsOfBlock * sizeof(CUtensorMap));
+  return parts_of(call, multiprocessors_for(settings, device_multiprocessors())).bytes;
 }
 
 void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Stream stream) {
@@ -261,8 +287,9 @@ void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings&
   problem.alpha = call.alpha, problem.beta = call.beta, problem.scalars_per_group = call.scalars_per_group;
   problem.d_type = call.d_type;
   problem.status = call.status;
-  if (call.rows.capacity > 0 && (ragged || shape.depth > 0)) put_maps(shape, call, choice, problem);
-  launch(kernel_of(shape, choice), blocks_for(call, settings, choice, stream), choice.cluster, problem, stream);
+  if (call.rows.capacity > 0 && (ragged || shape.depth > 0))
+    put_operands(shape, call, choice, multiprocessors_for(settings, device_multiprocessors()), problem);
+  launch(kernel_of(shape, choice), blocks_for(call, settings, choice, stream), choice, problem, stream);
 }
 
 }  // namespace assay::device

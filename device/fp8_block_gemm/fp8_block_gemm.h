@@ -4,7 +4,7 @@
 // 16-byte aligned, w and D are in one buffer.
 //
 //   TN, NN   w scaled 128x128 or 1x128, any number of columns of D, a contraction of a multiple of 16
-//   NT       N and K of multiples of 16; needs a workspace
+//   NT       N and K of multiples of 16; groups of any number of rows, those of no multiple of 16 by a copy in the workspace
 //
 // The bits are those of one of two plans (reference/gemm/plan.h), whatever the splits, the number of multiprocessors and the other
 // groups:
@@ -34,7 +34,9 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
 // The name of the plan that it follows.
 std::string fp8_block_gemm_plan(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
-// NT: 512 bytes for each multiprocessor, where the kernel describes groups to the copy engine. TN, NN: 0.
+// NT: 512 bytes for each multiprocessor, where the kernel describes groups to the copy engine, and R + 16 * G rows of N and of K
+// bytes for copies, unless rows_multiple promises multiples of 16 (a broken promise: kStatusUnalignedRows, and nothing is written). TN,
+// NN: 0.
 std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
 // Allocates nothing, may be captured: one node. Errors: InvalidArgument (check_grouped_gemm(), settings, workspace);

@@ -3,7 +3,6 @@
 //
 //     warp 0       loads A and the scales of its rows: a block of 128 of the contraction, by the copy engine (TMA), kStages ahead
 //     warp 3       loads B and the scales of its columns in the same way (loads.cuh)
-//     warp 1       prepares stages with interleaved rows (ragged contractions, interleaved.cuh)
 //     warps 4-11   multiply: two warpgroups, 64 rows of the tile each
 //
 // What the loop over the contraction costs, and what it avoids, stands in README.md.
@@ -24,9 +23,9 @@
 
 #include <cstdint>
 
+#include "device/fp8_block_gemm/aligned_copies.cuh"
 #include "device/fp8_block_gemm/config.cuh"
 #include "device/fp8_block_gemm/epilogue.cuh"
-#include "device/fp8_block_gemm/interleaved.cuh"
 #include "device/fp8_block_gemm/loads.cuh"
 #include "device/fp8_block_gemm/wgmma.cuh"
 
@@ -34,32 +33,24 @@ namespace assay::device::fp8_block {
 
 // Addresses in shared memory of what a thread multiplies, in stage 0.
 struct Places {
-  std::uint32_t a, b;              // low words of matrix descriptors
-  std::uint32_t full, empty;       // barriers
-  std::uint32_t squares;           // scales
-  std::uint32_t rows[2], columns;  // scales of the thread's two rows and of its first column
+  std::uint32_t a, b;           // low words of matrix descriptors
+  std::uint32_t full, empty;    // barriers
+  std::uint32_t squares;        // scales
+  std::uint32_t rows, columns;  // scales of the thread's first row and of its first column
 
-  // `place`: of the thread's first row in the tile; the second one is 8 places on (wgmma.cuh).
+  // `row`: the thread's first row of the tile.
   template <class C>
-  __device__ static Places of(Shared<C>& shared, std::uint32_t place) {
-    Places places{uniform(matrix_descriptor(shared_address(shared.a[0] + place / 64 * 64 * kBlockK))),
+  __device__ static Places of(Shared<C>& shared, std::uint32_t row) {
+    Places places{uniform(matrix_descriptor(shared_address(shared.a[0] + row / 64 * 64 * kBlockK))),
                   uniform(matrix_descriptor(shared_address(shared.b[0]))),
                   uniform(shared_address(shared.full)),
                   uniform(shared_address(shared.empty)),
                   uniform(shared_address(&shared.squares)),
-                  {},
+                  shared_address(&shared.scales[0].rows[row]),
                   0};
     if constexpr (C::kScaling != Scaling::squares)
       places.columns = shared_address(&shared.scales[0].columns[threadIdx.x % 4 * 2]);
-    places.set_rows<C>(shared, place, false);
     return places;
-  }
-
-  template <class C>
-  __device__ void set_rows(Shared<C>& shared, std::uint32_t place, bool interleaved) {
-    const std::uint32_t first = interleaved ? row_in_place<kTileRows>(place) : place;
-    rows[0] = shared_address(&shared.scales[0].rows[first]);
-    rows[1] = rows[0] + (interleaved ? 1 : 8) * static_cast<std::uint32_t>(sizeof(float));
   }
 };
 
@@ -91,7 +82,8 @@ __device__ void accumulate(const Places& places, std::uint32_t blocks, bool half
       squares[0] = load_four(places.squares);
       squares[1] = load_four(places.squares + sizeof(float4));
     }
-    const float rows[2] = {load_word(places.rows[0] + stage * kNextScales), load_word(places.rows[1] + stage * kNextScales)};
+    const std::uint32_t rows_at = places.rows + stage * kNextScales;
+    const float rows[2] = {load_word(rows_at), load_word(rows_at + 8 * sizeof(float))};
     hold(step);
     fence_products();
     const std::uint32_t a = places.a + stage * (kTileRows * kBlockK / 16), b = places.b + stage * (C::kColumns * kBlockK / 16);
@@ -147,25 +139,22 @@ __device__ void pass(const Places& places, std::uint32_t stages, std::uint32_t& 
 template <class C>
 __device__ void multiply_tiles(const Problem& problem, Shared<C>& shared, unsigned rank) {
   const std::uint32_t warpgroup = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-  const std::uint32_t first = 64 * warpgroup + 16 * warp;  // place of the warp's first row
-  Places places = Places::of(shared, first + lane / 4);
+  const std::uint32_t first = 64 * warpgroup + 16 * warp;  // row of the tile that is the warp's first
+  const Places places = Places::of(shared, first + lane / 4);
   std::uint32_t parity = 0;
   Walk<C> walk(problem, shared.groups, rank);
   for (Tile tile; walk.next(tile);) {
     const std::uint32_t blocks = tile.blocks();
-    const bool interleaved = C::kRagged && is_interleaved(tile);
-    if (tile.row + (interleaved ? 0 : 64 * warpgroup) >= tile.m) {
+    if (tile.row + 64 * warpgroup >= tile.m) {
       pass<C>(places, stages_of<C>(blocks), parity);
       continue;
     }
-    if constexpr (C::kRagged) places.set_rows<C>(shared, first + lane / 4, interleaved);
     float sums[C::kColumns / 2];
 #pragma unroll
     for (float& sum : sums) sum = 0;
     accumulate<C>(places, blocks, tile.column % 128 != 0, parity, sums);
     if constexpr (C::kRagged) walk.again(tile);
-    write_tile<C::kColumns, C::kRagged>(problem, tile, first, C::kRagged && is_interleaved(tile),
-                                        shared.turned[4 * warpgroup + warp], sums);
+    write_tile<C::kColumns>(problem, tile, first, shared.turned[4 * warpgroup + warp], sums);
   }
 }
 
@@ -179,20 +168,19 @@ __global__ void __launch_bounds__(kThreads, 1) multiply_groups(const __grid_cons
     for (int stage = 0; stage < C::kStages; ++stage) {
       init_barrier(shared.full[stage], 2);  // the threads that load A and B
       init_barrier(shared.empty[stage], 4 * kWarpgroups * C::kCluster);
-      if constexpr (C::kRagged) init_barrier(shared.arrivals.landed[stage], 2);
     }
     publish_barriers();
   }
   if (!shared.groups.build(problem.rows, problem.status)) return;  // in every block; ends with a barrier
-  if constexpr (C::kCluster > 1) cluster_sync();                   // the barriers of the other block are there
+  if constexpr (C::kRagged) {
+    if (!align_groups(problem, shared.groups)) return;
+  }
+  if constexpr (C::kCluster > 1) cluster_sync();  // the barriers of the other block are there
 
   if (threadIdx.x < 128) {
     give_registers<40>();
     if (threadIdx.x == 0) load_tiles<C, Side::a>(problem, shared, rank);
     if (threadIdx.x == 96) load_tiles<C, Side::b>(problem, shared, rank);
-    if constexpr (C::kRagged) {
-      if (threadIdx.x / 32 == 1) prepare_tiles<C>(problem, shared, rank);
-    }
   } else {
     take_registers<232>();
     multiply_tiles<C>(problem, shared, rank);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "device/fp8_block_gemm/aligned_copies.cuh"
 #include "device/fp8_block_gemm/config.cuh"
-#include "device/fp8_block_gemm/interleaved.cuh"
 
 namespace assay::device::fp8_block {
 
@@ -28,6 +28,10 @@ struct Part {  // of a tile's operand: what one block loads
   __device__ static std::uint8_t* stage(Shared<C>& shared, int stage) {
     if constexpr (kSide == Side::a) return shared.a[stage];
     return shared.b[stage];
+  }
+  __device__ static float* scales(Shared<C>& shared, int stage) {
+    if constexpr (kSide == Side::a) return shared.scales[stage].rows;
+    return shared.scales[stage].columns;
   }
 };
 
@@ -53,8 +57,6 @@ class EvenLoads {
         scales_ = scales_of_columns<C>(problem_, shared_.groups, tile);
     }
   }
-  // Barriers that the loads of this tile report to.
-  __device__ std::uint32_t barriers() const { return shared_address(shared_.full); }
   __device__ std::uint32_t bytes(int stage) const {
     if constexpr (kSquares)
       return P::kTile * kBlockK + (stage == 0 ? SquareRuns::kBytes : 0);
@@ -66,10 +68,8 @@ class EvenLoads {
             row_, barrier);
     if constexpr (kSquares) {
       if (stage == 0) scales_.load(block, shared_.squares, barrier);
-    } else if constexpr (kSide == Side::b) {
-      scales_.load(block, shared_.scales[stage].columns, barrier);
     } else {
-      if (scales_.count != 0) scales_.load(block, shared_.scales[stage].rows, barrier);
+      if (scales_.count != 0) scales_.load(block, P::scales(shared_, stage), barrier);
     }
   }
 
@@ -89,60 +89,40 @@ class RaggedLoads {
   using P = Part<C, kSide>;
 
   __device__ RaggedLoads(const Problem& problem, Shared<C>& shared, unsigned rank)
-      : problem_(problem), shared_(shared), rank_(P::kForAll ? rank : 0) {
+      : problem_(problem), shared_(shared), first_(P::kForAll ? rank * P::kRows : 0) {
     maps_ = problem.maps + std::int64_t{blockIdx.x} * kMapsOfBlock + (kSide == Side::a ? 0 : kMapsOfSide);
   }
 
   __device__ void begin(const Tile& tile) {
-    depth_ = tile.depth;
-    interleaved_ = is_interleaved(tile);
     if constexpr (kSide == Side::a) {
       row_ = tile.row;
       scales_ = scales_of_rows<C>(problem_, shared_.groups, tile);
     } else {
-      row_ = tile.column;
+      row_ = tile.column + first_;
       scales_ = scales_of_columns<C>(problem_, shared_.groups, tile);
     }
-    if (tile.group == group_ || depth_ == 0) return;
+    if (tile.group == group_ || tile.depth == 0) return;
     group_ = tile.group;
     map_ = maps_ + made_++ % kMapsOfSide;
-    const bool a = kSide == Side::a;
-    const auto rows = static_cast<std::uint32_t>(a ? problem_.m : problem_.n),
-               each = interleaved_ ? std::uint32_t{kInterleave} : 1u;
-    const auto* const matrix = static_cast<const std::uint8_t*>(a ? problem_.a : problem_.b);
-    make_map(map_, interleaved_ ? (a ? problem_.a_interleaved : problem_.b_interleaved) : (a ? problem_.a_map : problem_.b_map),
-             {matrix + std::int64_t{shared_.groups.first_row(group_)} * rows, rows / each, depth_ * each, depth_ * each});
+    constexpr bool kA = kSide == Side::a;
+    make_map(map_, kA ? problem_.a_map : problem_.b_map,
+             matrix_of(kA ? problem_.a : problem_.b, static_cast<std::uint32_t>(kA ? problem_.m : problem_.n), shared_.groups,
+                       group_));
   }
-  __device__ std::uint32_t barriers() const { return shared_address(interleaved_ ? shared_.arrivals.landed : shared_.full); }
   __device__ std::uint32_t bytes(int) const { return P::kTile * kBlockK + scales_.bytes(); }
   __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier) const {
-    std::uint8_t* const to = P::stage(shared_, stage);
-    const std::uint32_t column = block * kBlockK;
-    if (!interleaved_) {
-      const std::uint32_t first = rank_ * P::kRows;
-      P::load(to + first * kBlockK, map_, column, row_ + first, barrier);
-    } else {
-      constexpr int kBoxes = kInterleave * P::kRows / P::kTile, kEach = P::kTile / kInterleave;
-      for (std::uint32_t box = rank_ * kBoxes; box < (rank_ + 1) * kBoxes; ++box)
-        P::load(to + box * (kEach * kBlockK), map_, column + box * depth_, row_ / kInterleave, barrier);
-    }
-    if (scales_.count == 0) return;
-    if constexpr (kSide == Side::a) {
-      scales_.load(block, shared_.scales[stage].rows, barrier);
-    } else {
-      scales_.load(block, interleaved_ ? shared_.arrivals.columns[stage] : shared_.scales[stage].columns, barrier);
-    }
+    P::load(P::stage(shared_, stage) + first_ * kBlockK, map_, block * kBlockK, row_, barrier);
+    if (scales_.count != 0) scales_.load(block, P::scales(shared_, stage), barrier);
   }
 
  private:
   const Problem& problem_;
   Shared<C>& shared_;
   ScaleRuns scales_;
-  std::uint32_t rank_;
+  std::uint32_t first_, row_ = 0;
   CUtensorMap *maps_ = nullptr, *map_ = nullptr;
   int group_ = -1;
-  std::uint32_t made_ = 0, depth_ = 0, row_ = 0;
-  bool interleaved_ = false;
+  std::uint32_t made_ = 0;
 };
 
 template <class C, Side kSide>
@@ -156,18 +136,18 @@ __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned r
   Walk<C> walk(problem, shared.groups, rank);
   for (Tile tile; walk.next(tile);) {
     loads.begin(tile);
-    const std::uint32_t blocks = tile.blocks(), stages = stages_of<C>(blocks), barriers = loads.barriers();
+    const std::uint32_t blocks = tile.blocks(), stages = stages_of<C>(blocks);
     for (std::uint32_t block = 0; block < stages; parity ^= 1) {
 #pragma unroll
       for (int stage = 0; stage < C::kStages; ++stage, ++block) {
+        const std::uint32_t full = first_full + stage * kNextBarrier;
         wait(first_empty + stage * kNextBarrier, parity);
         if (block >= blocks) {
-          arrive(first_full + stage * kNextBarrier);
+          arrive(full);
           continue;
         }
-        const std::uint32_t barrier = barriers + stage * kNextBarrier;
-        arrive_and_expect(barrier, loads.bytes(stage));
-        loads.load(block, stage, barrier);
+        arrive_and_expect(full, loads.bytes(stage));
+        loads.load(block, stage, full);
       }
     }
   }

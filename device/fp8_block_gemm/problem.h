@@ -36,18 +36,19 @@ constexpr int tile_columns(Scaling scaling, Contraction contraction) {
   return scaling == Scaling::vectors && contraction == Contraction::ragged ? 192 : 128;
 }
 
-// Rows of a group's matrices that one box of the copy engine has, where rows are interleaved (interleaved.cuh).
-inline constexpr int kInterleave = 16;
-constexpr int box_rows(int rows, bool interleaved) { return interleaved ? rows / kInterleave : rows; }
-
 inline constexpr int kMapsOfSide = 2, kMapsOfBlock = 2 * kMapsOfSide;
 
+// The matrices of all groups, and where groups are copied to whose rows the copy engine cannot read (aligned_copies.cuh); null: there
+// are none, by promise.
+struct RaggedOperand {
+  const std::uint8_t* data;
+  std::uint8_t* copies;
+};
+
 struct Problem {
-  CUtensorMap a_map, b_map;  // [rows of all groups, depth], in boxes of the rows that one load takes; ragged: of no group yet,
-                             // in boxes of all rows of a tile
-  CUtensorMap a_interleaved, b_interleaved;  // ragged: the same in boxes of interleaved rows
-  const void *a, *b;                         // ragged: the matrices of all groups
-  CUtensorMap* maps;                         // ragged: [blocks of the grid][kMapsOfBlock], where blocks make maps of groups
+  CUtensorMap a_map, b_map;  // [rows of all groups, depth], in boxes of the rows that one load takes; ragged: of no group yet
+  RaggedOperand a, b;        // ragged
+  CUtensorMap* maps;         // ragged: [blocks of the grid][kMapsOfBlock], where blocks make maps of groups
   Rows rows;
   std::int64_t m, n, depth;  // those that are the same in every group
   const float *a_scales, *b_scales;

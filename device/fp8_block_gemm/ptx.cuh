@@ -34,8 +34,8 @@ __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.re
 
 // Barriers by their address in shared memory, which the products keep: the compiler would make it anew at each use, from the number
 // of the block in its cluster.
-__device__ inline void arrive(std::uint32_t barrier, int count = 1) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+__device__ inline void arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 // At the same barrier of block `rank` of the cluster. Without .release.cluster, which costs a fence of the whole device: what
 // the arrival reports is that shared memory has been read, and the instructions that write there next wait for it.
@@ -125,8 +125,8 @@ __device__ inline void load_box_to(unsigned blocks, void* to, const CUtensorMap*
       : "memory");
 }
 
-// Before what threads have written into shared memory is read by products or by the copy engine.
-__device__ inline void publish_to_engines() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// Between what threads write into global memory and what the copy engine reads of it, on both sides.
+__device__ inline void order_with_copy_engine() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 // --- maps made on the device, in global memory, by one thread: as the host made `from`, but of another matrix
 

@@ -12,11 +12,11 @@
 namespace assay::device::fp8_block {
 
 // Sums over the groups before one. Even contractions: tiles of rows, and rows as the scales of A count them. Ragged ones: blocks of the
-// contraction, which both scales count.
+// contraction, which both scales count, and runs of 16 bytes, which copies have.
 template <Contraction kContraction, int kCluster>
 struct Groups : GroupTable<Blocks<kCluster * kTileRows>, RoundedUp<4>> {};
 template <int kCluster>
-struct Groups<Contraction::ragged, kCluster> : GroupTable<Blocks<kBlockK>> {};
+struct Groups<Contraction::ragged, kCluster> : GroupTable<Blocks<kBlockK>, Blocks<16>> {};
 
 struct Tile {
   int group;
