@@ -26,12 +26,13 @@ struct Part {  // of a tile's operand: what one block loads
     }
   }
   __device__ static std::uint8_t* stage(Shared<C>& shared, int stage) {
-    if constexpr (kSide == Side::a) return shared.a[stage];
-    return shared.b[stage];
+    return kSide == Side::a ? shared.a[stage] : shared.b[stage];
   }
   __device__ static float* scales(Shared<C>& shared, int stage) {
-    if constexpr (kSide == Side::a) return shared.scales[stage].rows;
-    return shared.scales[stage].columns;
+    if constexpr (kSide == Side::a)
+      return shared.scales[stage].rows;
+    else
+      return shared.scales[stage].columns;
   }
 };
 
