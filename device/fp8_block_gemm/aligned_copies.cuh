@@ -1,8 +1,8 @@
 #pragma once
 // Ragged contractions whose rows the copy engine cannot read. It wants each row at a multiple of 16 bytes, from its first column on; the
 // transposed operands of wgrad have rows of as many bytes as the group has tokens. The blocks of the grid together copy the groups
-// that have another number of tokens, with rows 16 bytes apart or a multiple of that, and all wait for one another. Calls that have
-// no such group pass by. Boxes that begin between multiples of 16 bytes would need no copy: the engine does not take them.
+// that begin or continue elsewhere, with rows 16 bytes apart or a multiple of that, and wait for one another. Calls that have no
+// such group pass by. Boxes that begin between multiples of 16 bytes would need no copy: the engine does not take them.
 //
 //   group of 20 tokens, in memory          copied
 //   |row 0      |row 1      |row 2 ...     |row 0      |.....|row 1      |.....|row 2 ...
@@ -21,41 +21,85 @@
 
 namespace assay::device::fp8_block {
 
-__device__ inline bool is_copied(std::uint32_t depth) { return depth % 16 != 0; }
+// Whether a group, of `rows` rows as long as its contraction, is copied.
+template <class GroupsOf>
+__device__ bool is_copied(const GroupsOf& groups, int group, std::uint32_t rows) {
+  return groups.rows(group) % 16 != 0 || groups.first_row(group) * rows % 16 != 0;
+}
 
-// Where the rows of a group lie for the copy engine: `rows` of them, as long as the group's contraction.
+// Where the rows of a group lie for the copy engine.
 template <class GroupsOf>
 __device__ MatrixOfBytes matrix_of(const RaggedOperand& operand, std::uint32_t rows, const GroupsOf& groups, int group) {
-  const std::uint32_t depth = groups.rows(group), runs = Blocks<16>::of(depth);
-  const std::uint8_t* const first = is_copied(depth) ? operand.copies + std::int64_t{groups.before(1, group)} * 16 * rows
-                                                     : operand.data + std::int64_t{groups.first_row(group)} * rows;
-  return {first, rows, depth, std::uint64_t{runs} * 16};
+  const std::uint32_t depth = groups.rows(group);
+  const std::uint8_t* const first = is_copied(groups, group, rows)
+                                        ? operand.copies + std::int64_t{groups.before(1, group)} * 16 * rows
+                                        : operand.data + std::int64_t{groups.first_row(group)} * rows;
+  return {first, rows, depth, std::uint64_t{Blocks<16>::of(depth)} * 16};
 }
+
+// A run, and the one `step` runs on: divisions are made anew for each group only.
+template <class GroupsOf>
+class RunCursor {
+ public:
+  __device__ RunCursor(const RaggedOperand& operand, std::uint32_t rows, const GroupsOf& groups, int group_count,
+                       std::uint32_t number, std::uint32_t step)
+      : operand_(operand), groups_(groups), rows_(rows), group_count_(group_count), step_(step), number_(number) {
+    all_ = groups.total(1, group_count) * rows;
+    if (number_ < all_) enter(groups.find(1, number_ / rows, group_count));
+  }
+  __device__ bool is_in() const { return number_ < all_; }
+  __device__ bool is_copied() const { return copied_; }
+  __device__ std::uint32_t number() const { return number_; }
+  __device__ uint4 read() const {
+    return read_unaligned(reinterpret_cast<const char*>(first_) + std::int64_t{row_} * depth_, depth_, run_ * 16);
+  }
+  __device__ void advance() {
+    number_ += step_;
+    if (number_ >= all_) return;
+    if (number_ >= end_) return enter(groups_.find(1, number_ / rows_, group_count_));
+    row_ += step_rows_, run_ += step_runs_;
+    if (run_ >= of_row_) run_ -= of_row_, ++row_;
+  }
+
+ private:
+  __device__ void enter(int group) {
+    depth_ = groups_.rows(group);
+    of_row_ = Blocks<16>::of(depth_);
+    const std::uint32_t begin = groups_.before(1, group) * rows_;
+    end_ = begin + of_row_ * rows_;
+    row_ = (number_ - begin) / of_row_, run_ = (number_ - begin) % of_row_;
+    step_rows_ = step_ / of_row_, step_runs_ = step_ % of_row_;
+    first_ = operand_.data + std::int64_t{groups_.first_row(group)} * rows_;
+    copied_ = fp8_block::is_copied(groups_, group, rows_);
+  }
+
+  const RaggedOperand& operand_;
+  const GroupsOf& groups_;
+  std::uint32_t rows_;
+  int group_count_;
+  std::uint32_t step_, number_, all_, end_ = 0, depth_ = 0, of_row_ = 1, row_ = 0, run_ = 0, step_rows_ = 0, step_runs_ = 0;
+  const std::uint8_t* first_ = nullptr;
+  bool copied_ = false;
+};
 
 // All threads of all blocks: their part of the copies of one operand.
 template <class GroupsOf>
 __device__ void copy_groups(const RaggedOperand& operand, std::uint32_t rows, const GroupsOf& groups, int group_count) {
-  constexpr int kInFlight = 4;
-  const std::uint32_t all = groups.total(1, group_count) * rows, threads = gridDim.x * blockDim.x;
-  for (std::uint32_t first = blockIdx.x * blockDim.x + threadIdx.x; first < all; first += kInFlight * threads) {
+  constexpr int kInFlight = 8;
+  RunCursor<GroupsOf> cursor(operand, rows, groups, group_count, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
+  while (cursor.is_in()) {
     uint4 runs[kInFlight];
-    bool copied[kInFlight];
+    std::uint32_t to[kInFlight];
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
-      const std::uint32_t number = first + i * threads;
-      copied[i] = false;
-      if (number >= all || number < first) continue;
-      const int group = groups.find(1, number / rows, group_count);
-      const std::uint32_t depth = groups.rows(group), of_row = Blocks<16>::of(depth);
-      copied[i] = is_copied(depth);
-      if (!copied[i]) continue;
-      const std::uint32_t in_group = number - groups.before(1, group) * rows, row = in_group / of_row;
-      const std::uint8_t* const from = operand.data + std::int64_t{groups.first_row(group)} * rows + std::int64_t{row} * depth;
-      runs[i] = read_unaligned(reinterpret_cast<const char*>(from), depth, (in_group - row * of_row) * 16);
+      const bool copied = cursor.is_in() && cursor.is_copied();
+      to[i] = copied ? cursor.number() : ~0u;
+      if (copied) runs[i] = cursor.read();
+      if (cursor.is_in()) cursor.advance();
     }
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i)
-      if (copied[i]) reinterpret_cast<uint4*>(operand.copies)[first + i * threads] = runs[i];
+      if (to[i] != ~0u) reinterpret_cast<uint4*>(operand.copies)[to[i]] = runs[i];
   }
 }
 
@@ -64,7 +108,8 @@ template <class GroupsOf>
 __device__ bool align_groups(const Problem& problem, const GroupsOf& groups) {
   bool any = false;
   for (int group = static_cast<int>(threadIdx.x); group < problem.rows.groups; group += static_cast<int>(blockDim.x))
-    any = any || is_copied(groups.rows(group));
+    any = any || is_copied(groups, group, static_cast<std::uint32_t>(problem.m)) ||
+          is_copied(groups, group, static_cast<std::uint32_t>(problem.n));
   if (__syncthreads_or(any) == 0) return true;  // the same in all blocks
   if (problem.a.copies == nullptr) {
     if (threadIdx.x == 0) group_detail::tell(problem.status, kStatusUnalignedRows);

@@ -202,10 +202,6 @@ int blocks_for(const GroupedGemmCall& call, const Fp8BlockSettings& settings, co
 }
 
 std::string ragged_missing(const GroupedGemmCall& call) {
-  for (const auto& [name, size] : {std::pair{"N", call.N}, std::pair{"K", call.K}})
-    if (size % 16 != 0)
-      return "the FP8 block GEMM takes N and K of multiples of 16 in layout NT; " + std::string(name) + " is " +
-             std::to_string(size);
   if (call.d_list != nullptr) return "the FP8 block GEMM takes D in one buffer";
   const std::int64_t runs = call.rows.capacity / 16 + call.rows.groups, wider = std::max(call.N, call.K);
   if (wider > 0 && runs > (std::int64_t{1} << 31) / wider)  // counted in 32 bits

@@ -4,7 +4,7 @@
 // 16-byte aligned, w and D are in one buffer.
 //
 //   TN, NN   w scaled 128x128 or 1x128, any number of columns of D, a contraction of a multiple of 16
-//   NT       N and K of multiples of 16; groups of any number of rows, those of no multiple of 16 by a copy in the workspace
+//   NT       any N and K; groups that do not begin and end at multiples of 16 rows are copied into the workspace
 //
 // The bits are those of one of two plans (reference/gemm/plan.h), whatever the splits, the number of multiprocessors and the other
 // groups:
