@@ -1,10 +1,11 @@
-// Grouped GEMM through cuBLASLt on a rested and on a hot card (two_regimes.h): the production path and the bare library in turn, with
-// the clock, the power and the energy of an operation beside the times. The same graphs as those of grouped_gemm_bench.cc.
+// Grouped GEMM on a rested and on a hot card (two_regimes.h): the production path, the bare cuBLASLt and the kernel of our own in turn,
+// with the clock, the power and the energy of an operation beside the times. The same graphs as those of grouped_gemm_bench.cc.
 
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,15 @@ void compare_regimes(benchmark::State& state, const Case& c) {
   const int calls = calls_of(c);
   const GraphOf production(calls, [&](int i) { subjects.run_production(i); });
   const GraphOf library(calls, [&](int i) { subjects.run_library(i); });
+  std::optional<GraphOf> own;
+  if (subjects.has_own()) own.emplace(calls, [&](int i) { subjects.run_own(i); });
   GraphLoad of_production(production), of_library(library);
+  std::optional<GraphLoad> of_own;
+  std::vector<GraphLoad*> loads{&of_production, &of_library};
+  if (own) loads.push_back(&of_own.emplace(*own));
   for (auto _ : state) {
-    InTurn all = measure_in_turn(std::vector<GraphLoad*>{&of_production, &of_library}, card);
-    const char* const names[] = {"", "library_"};
+    InTurn all = measure_in_turn(loads, card);
+    const char* const names[] = {"", "library_", "own_"};
     for (std::size_t i = 0; i < all.loads.size(); ++i) {
       for (Regime* const each : {&all.loads[i].short_run, &all.loads[i].sustained}) each->seconds /= calls;
       count(state, std::string(names[i]) + "short", all.loads[i].short_run, c.flops());
@@ -42,6 +48,10 @@ void compare_regimes(benchmark::State& state, const Case& c) {
     }
     state.counters["short_of_library"] = all.short_ratios[1];
     state.counters["sustained_of_library"] = all.sustained_ratios[1];
+    if (own) {
+      state.counters["short_of_own"] = all.short_ratios[2];
+      state.counters["sustained_of_own"] = all.sustained_ratios[2];
+    }
     state.SetIterationTime(all.loads[0].sustained.seconds);
   }
   subjects.check_status("the replays");

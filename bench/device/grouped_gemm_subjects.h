@@ -1,6 +1,6 @@
 #pragma once
-// The operands of a grouped product and its calls, for the benchmarks: the production path, and the bare library with the arrays that
-// a set-up has written beforehand.
+// The operands of a grouped product and its calls, for the benchmarks: the production path, the bare library with the arrays that
+// a set-up has written beforehand, and the kernel of our own where it takes the product.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "bench/device/grouped_gemm_cases.h"
 #include "device/cublaslt/cublaslt_gemm.h"
 #include "device/cublaslt/group_setup.h"
+#include "device/fp8_block_gemm/fp8_block_gemm.h"
 #include "device/quantize/quantize.h"
 #include "device/support/error.h"
 #include "reference/layout/scale_shape.h"
@@ -127,6 +128,8 @@ class Subjects {
       call.status = status_.as<std::uint32_t>();
       production_.push_back(with_workspace(call, production_settings_));
       library_.push_back(with_workspace(call, library_settings_));
+      if (!c.faulty && device::fp8_block_gemm_missing(call, {}).empty())
+        own_.push_back(with_workspace(call, device::fp8_block_gemm_workspace_bytes(call, {})));
     }
     check_status("quantization");
 
@@ -138,6 +141,7 @@ class Subjects {
       run_production(set);
       device::cublaslt_grouped_gemm(library_call(set), writes_arrays, nullptr, stream());
       run_library(set);
+      if (has_own()) run_own(set);
     }
     check(cudaStreamSynchronize(stream()), "the first calls");
     check_status("the first calls");
@@ -147,6 +151,8 @@ class Subjects {
     device::cublaslt_grouped_gemm(production_[index(set)], production_settings_, nullptr, stream());
   }
   void run_library(int set) const { device::cublaslt_grouped_gemm(library_call(set), library_settings_, nullptr, stream()); }
+  bool has_own() const { return !own_.empty(); }
+  void run_own(int set) const { device::fp8_block_grouped_gemm(own_[index(set)], {}, stream()); }
 
   // Writes the arrays of the production call; the other output of the set-up goes to `scratch`.
   void run_set_up(int set, char* scratch) const {
@@ -205,8 +211,11 @@ class Subjects {
   static std::size_t index(int set) { return static_cast<std::size_t>(set % kSets); }
   const device::GroupedGemmCall& library_call(int set) const { return library_[index(set)]; }
 
-  device::GroupedGemmCall with_workspace(device::GroupedGemmCall call, const CublasLtSettings& settings) {
-    workspaces_.emplace_back(device::cublaslt_gemm_workspace_bytes(call, settings));
+  device::GroupedGemmCall with_workspace(const device::GroupedGemmCall& call, const CublasLtSettings& settings) {
+    return with_workspace(call, device::cublaslt_gemm_workspace_bytes(call, settings));
+  }
+  device::GroupedGemmCall with_workspace(device::GroupedGemmCall call, std::int64_t bytes) {
+    workspaces_.emplace_back(bytes);
     call.workspace = workspaces_.back().as();
     call.workspace_bytes = workspaces_.back().bytes();
     return call;
@@ -215,7 +224,7 @@ class Subjects {
   DeviceBuffer status_, splits_, weight_splits_, d_;
   std::vector<Operand> operands_;
   std::vector<DeviceBuffer> workspaces_;
-  std::vector<device::GroupedGemmCall> production_, library_;
+  std::vector<device::GroupedGemmCall> production_, library_, own_;
   CublasLtSettings production_settings_, library_settings_;
 };
 

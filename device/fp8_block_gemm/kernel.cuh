@@ -54,15 +54,26 @@ struct Places {
   }
 };
 
-// One lane reports for its warp, at both blocks of a cluster, that the stage has been read.
+// How many lanes report that their warp has read a stage. racecheck orders what a thread arrives after by its own arrival alone: a build
+// with ASSAY_EVERY_LANE_ARRIVES gives it one of each.
+#if defined(ASSAY_EVERY_LANE_ARRIVES)
+inline constexpr int kArrivalsOfWarp = 32;
+#else
+inline constexpr int kArrivalsOfWarp = 1;
+#endif
+
+// Reports at both blocks of a cluster that the warp has read the stage.
 template <class C>
 __device__ void release(const Places& places, int stage) {
   const unsigned lane = threadIdx.x % 32;
+  const std::uint32_t empty = places.empty + stage * kNextBarrier;
   __syncwarp();
-  if constexpr (C::kCluster == 1) {
-    if (lane == 0) arrive(places.empty + stage * kNextBarrier);
+  if constexpr (kArrivalsOfWarp > 1) {
+    for (unsigned rank = 0; rank < C::kCluster; ++rank) arrive_at(empty, rank);
+  } else if constexpr (C::kCluster == 1) {
+    if (lane == 0) arrive(empty);
   } else {
-    if (lane < C::kCluster) arrive_at(places.empty + stage * kNextBarrier, lane);
+    if (lane < C::kCluster) arrive_at(empty, lane);
   }
 }
 
@@ -167,7 +178,7 @@ __global__ void __launch_bounds__(kThreads, 1) multiply_groups(const __grid_cons
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < C::kStages; ++stage) {
       init_barrier(shared.full[stage], 2);  // the threads that load A and B
-      init_barrier(shared.empty[stage], 4 * kWarpgroups * C::kCluster);
+      init_barrier(shared.empty[stage], 4 * kWarpgroups * C::kCluster * kArrivalsOfWarp);
     }
     publish_barriers();
   }

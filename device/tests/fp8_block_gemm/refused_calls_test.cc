@@ -19,7 +19,6 @@ std::string missing(const GroupedGemmCall& call, const Fp8BlockSettings& setting
 
 TEST(Fp8BlockGemm, SaysWhatItDoesNotTake) {
   EXPECT_EQ(missing(sound(GemmKind::bf16, GemmLayout::TN)), "the FP8 block GEMM has no products of kind bf16");
-  EXPECT_EQ(missing(sound(GemmKind::fp8_block, GemmLayout::NT)), "the FP8 block GEMM has no layout NT");
 
   GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::TN);
   call.places.layout = GroupedLayout::masked;
@@ -49,27 +48,58 @@ TEST(Fp8BlockGemm, TakesContractionsThatAreMultiplesOf16) {
 
 // The copy engine would stop the kernel.
 TEST(Fp8BlockGemm, RefusesScalesBetweenMultiplesOf16Bytes) {
-  for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN}) {
-    const GroupedGemmCall call = sound(GemmKind::fp8_block, layout);
-    for (const bool weight : {false, true}) {
+  using Operand = GemmOperand GroupedGemmCall::*;
+  struct Named {
+    GemmLayout layout;
+    Operand operand;
+    std::string name;
+  };
+  for (const Named& each : {Named{GemmLayout::TN, &GroupedGemmCall::x, "x"}, Named{GemmLayout::TN, &GroupedGemmCall::w, "w"},
+                            Named{GemmLayout::NN, &GroupedGemmCall::dy, "dy"}, Named{GemmLayout::NN, &GroupedGemmCall::w, "w"},
+                            Named{GemmLayout::NT, &GroupedGemmCall::dy, "dy"}, Named{GemmLayout::NT, &GroupedGemmCall::x, "x"}}) {
+    const GroupedGemmCall call = sound(GemmKind::fp8_block, each.layout);
+    const std::string name = each.name + ".scale_inv";
+    for (const int bytes : {4, 8, 12}) {
       GroupedGemmCall shifted = call;
-      GemmOperand& operand = weight ? shifted.w : layout == GemmLayout::TN ? shifted.x : shifted.dy;
-      const std::string name = weight ? "w.scale_inv" : layout == GemmLayout::TN ? "x.scale_inv" : "dy.scale_inv";
-      for (const int bytes : {4, 8, 12}) {
-        operand.scale_inv = static_cast<const char*>((weight                     ? call.w
-                                                      : layout == GemmLayout::TN ? call.x
-                                                                                 : call.dy)
-                                                         .scale_inv) +
-                            bytes;
-        try {
-          fp8_block_grouped_gemm(shifted, {}, nullptr);
-          ADD_FAILURE() << name << " + " << bytes << ": taken";
-        } catch (const InvalidArgument& error) {
-          EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
-          EXPECT_NE(std::string(error.what()).find("16"), std::string::npos) << error.what();
-        }
+      (shifted.*each.operand).scale_inv = static_cast<const char*>((call.*each.operand).scale_inv) + bytes;
+      try {
+        fp8_block_grouped_gemm(shifted, {}, nullptr);
+        ADD_FAILURE() << name << " + " << bytes << ": taken";
+      } catch (const InvalidArgument& error) {
+        EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("16"), std::string::npos) << error.what();
       }
     }
+  }
+}
+
+TEST(Fp8BlockGemm, SaysWhatItDoesNotTakeInNT) {
+  GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::NT);
+  void* list[4] = {};
+  call.d = nullptr;
+  call.d_list = list;
+  EXPECT_EQ(missing(call), "the FP8 block GEMM takes D in one buffer");
+
+  call = sound(GemmKind::fp8_block, GemmLayout::NT);
+  call.N = std::int64_t{1} << 21;
+  call.rows.groups = 1024;
+  call.rows.capacity = 1024;
+  EXPECT_EQ(missing(call), "the FP8 block GEMM takes D of at most 2147221504 rows; 1024 groups have 2097152 each");
+
+  call.rows = {std::int64_t{1} << 30, call.rows.splits, 1};
+  EXPECT_EQ(
+      missing(call),
+      "the FP8 block GEMM takes rows.capacity / 16 + rows.groups of at most 1024 in layout NT with N and K of at most 2097152; "
+      "it is 67108865");
+}
+
+// Any N, K and rows are taken: what differs is whether groups have to be copied.
+TEST(Fp8BlockGemm, TakesAnySizesInNT) {
+  const std::string of_the_device = missing(sound(GemmKind::fp8_block, GemmLayout::NT));
+  for (const std::int64_t size : {1, 15, 16, 17, 127, 128, 7168}) {
+    GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::NT);
+    call.N = size, call.K = 7169 - size;
+    EXPECT_EQ(missing(call), of_the_device) << size;
   }
 }
 
@@ -102,6 +132,9 @@ TEST(Fp8BlockGemm, StatesItsPlan) {
     const PlanKey key{.library = "cublaslt", .architecture = "sm90", .kind = GemmKind::fp8_block, .weight_block = block};
     EXPECT_EQ(plan_of({}), plan_line(*plan_for(key)));
   }
+  call.layout = GemmLayout::NT;
+  EXPECT_EQ(plan_of({}), scales_first);
+  EXPECT_EQ(plan_of({.order = Fp8BlockOrder::rows_first}), rows_first);
 }
 
 }  // namespace

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Plants each fault of pipeline_faults.json in the FP8 block GEMM, and says which case of the suite finds it.
+
+  device/tests/fp8_block_gemm/pipeline_faults.py --build BUILD --out FILE      needs a GPU of SM90 and nvcc
+
+BUILD is a Ninja build of the project with the target `assay`. For each fault the kernels of E4M3 by E4M3 are compiled from a copy of
+their folder with that one change, and linked before the device library into a program of its own, which runs the FP8 block products of
+the suite on the device. A fault is found as soon as three cases have failed: by other bits, by a fault of the device, or because a
+call did not return. The unchanged source is built in the same way first, and has to pass.
+
+FILE (JSON): for each fault `found`, the first failures, and the seconds that it took. Faults that nothing finds are named at the end.
+
+Exit codes: 0 every fault was found; 1 one was not; 2 wrong usage, or the unchanged source does not pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+FOLDER = pathlib.Path("device/fp8_block_gemm")
+SOURCE = FOLDER / "kernels_e4m3_e4m3.cu"
+CASES = ("grouped_gemm", "kind=fp8_block", "--backend", "device", "--backend-options", "gemm=assay", "--profile", "full")
+ENOUGH = 3  # failures
+UNCHANGED = {"name": "unchanged", "file": SOURCE.name, "from": "", "to": ""}
+
+
+def faults_of(file: pathlib.Path = HERE / "pipeline_faults.json") -> list[dict[str, str]]:
+    return json.loads(file.read_text())["faults"]
+
+
+def changed(fault: dict[str, str], root: pathlib.Path = ROOT) -> str:
+    """The text of the fault's file with the fault. Errors: ValueError where `from` does not stand there once."""
+    text = (root / FOLDER / fault["file"]).read_text()
+    if fault["from"] == "":
+        return text
+    count = text.count(fault["from"])
+    if count != 1:
+        raise ValueError(f"{fault['name']}: its text stands {count} times in {fault['file']}: expected once")
+    return text.replace(fault["from"], fault["to"])
+
+
+class Build:
+    """The commands of a Ninja build that compile the kernels and link the program."""
+
+    def __init__(self, build: pathlib.Path) -> None:
+        self.folder = build
+        commands = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "bin/assay"], check=True, capture_output=True, text=True)
+        lines = commands.stdout.splitlines()
+        self.compile = next(line for line in lines if f"-c {ROOT / SOURCE} " in line)
+        self.link = lines[-1]
+
+    def program_with(self, fault: dict[str, str], room: pathlib.Path) -> pathlib.Path:
+        """A program with the fault, in `room`. Errors: CalledProcessError, with what the compiler says."""
+        shutil.copytree(ROOT / FOLDER, room / FOLDER)
+        (room / FOLDER / fault["file"]).write_text(changed(fault))
+        made, program = room / "kernels.o", room / "assay"
+        compile_words = shlex.split(self.compile)
+        compile_words[compile_words.index("-o") + 1] = str(made)
+        compile_words[compile_words.index("-c") + 1] = str(room / SOURCE)
+        if "-MF" in compile_words:
+            compile_words[compile_words.index("-MF") + 1] = str(room / "kernels.d")
+        first_option = next(i for i, word in enumerate(compile_words) if word.startswith("-"))
+        compile_words.insert(first_option, f"-I{room}")
+        subprocess.run(compile_words, check=True, capture_output=True, text=True, cwd=self.folder)
+        # The object comes first: the library's own is not taken then, since nothing is missing that it has.
+        link = self.link.replace("-o bin/assay", f"{shlex.quote(str(made))} -o {shlex.quote(str(program))}", 1)
+        subprocess.run(link, shell=True, check=True, capture_output=True, text=True, cwd=self.folder)
+        return program
+
+
+def failures_of(results: pathlib.Path) -> list[str]:
+    failures = []
+    for line in results.read_text().splitlines() if results.exists() else []:
+        record = json.loads(line)
+        if record.get("record") == "case" and record["verdict"] not in ("passed", "not run"):
+            failures.append(f"{record['verdict']}: {record['case']}")
+    return failures
+
+
+def judge(program: pathlib.Path, seconds: float) -> tuple[list[str], float, bool]:
+    """The first failures, the seconds until there were enough, and whether all cases were run."""
+    results = program.with_name("results.jsonl")
+    start = time.monotonic()
+    command = [str(program), "run", *CASES, "--quiet", "--timeout", "5", "--results", str(results)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
+        while process.poll() is None and time.monotonic() - start < seconds and len(failures_of(results)) < ENOUGH:
+            time.sleep(0.1)
+        ended = process.poll() is not None
+        if not ended:
+            process.terminate()
+    return failures_of(results)[:ENOUGH], time.monotonic() - start, ended
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="folder of a Ninja build that has made the target assay")
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--only", nargs="*", default=[], help="names of faults; default: all")
+    parser.add_argument("--jobs", type=int, default=8, help="compilers at a time")
+    parser.add_argument("--seconds", type=float, default=60, help="for the cases of one fault")
+    options = parser.parse_args(arguments)
+    faults = [fault for fault in faults_of() if not options.only or fault["name"] in options.only]
+    unknown = set(options.only) - {fault["name"] for fault in faults}
+    if unknown:
+        parser.error(f"--only {' '.join(sorted(unknown))}: expected names of pipeline_faults.json")
+
+    build, records = Build(options.build.resolve()), []
+    with tempfile.TemporaryDirectory() as rooms, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        made = {}
+        for fault in [UNCHANGED, *faults]:
+            room = pathlib.Path(rooms) / fault["name"]
+            room.mkdir()
+            made[fault["name"]] = pool.submit(build.program_with, fault, room)
+        for fault in [UNCHANGED, *faults]:
+            try:
+                program = made[fault["name"]].result()
+            except subprocess.CalledProcessError as error:
+                print(f"{fault['name']}: {error.stderr}", file=sys.stderr)
+                return 2
+            failures, seconds, ended = judge(program, options.seconds)
+            shutil.rmtree(program.parent)
+            print(f"{fault['name']}: {failures[0] if failures else 'nothing failed'} ({seconds:.1f} s)", flush=True)
+            if fault is UNCHANGED:
+                if failures or not ended:
+                    return 2
+                continue
+            # A call that never returns and kills no case in time is not counted as found.
+            records.append({"name": fault["name"], "found": bool(failures), "failures": failures, "seconds": round(seconds, 1)})
+    survivors = [record["name"] for record in records if not record["found"]]
+    options.out.write_text(json.dumps({"faults": records}, indent=1) + "\n")
+    print(f"{len(records) - len(survivors)} of {len(records)} found; not found: {', '.join(survivors) or 'none'}")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

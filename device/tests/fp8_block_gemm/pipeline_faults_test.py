@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""The faults of pipeline_faults.json can be planted in the sources as they are, and the record of the last run knows all of them."""
+
+import json
+import pathlib
+import re
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import pipeline_faults  # noqa: E402
+
+
+class PipelineFaults(unittest.TestCase):
+    def test_each_changes_its_file_in_one_place(self) -> None:
+        for fault in pipeline_faults.faults_of():
+            with self.subTest(fault["name"]):
+                text = (pipeline_faults.ROOT / pipeline_faults.FOLDER / fault["file"]).read_text()
+                self.assertNotEqual(pipeline_faults.changed(fault), text)
+
+    def test_a_text_that_is_not_there_is_an_error(self) -> None:
+        fault = {"name": "none", "file": "kernel.cuh", "from": "no such text", "to": ""}
+        with self.assertRaisesRegex(ValueError, "none: its text stands 0 times in kernel.cuh"):
+            pipeline_faults.changed(fault)
+
+    def test_names_are_unique(self) -> None:
+        names = [fault["name"] for fault in pipeline_faults.faults_of()]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_the_record_has_every_fault(self) -> None:
+        record = json.loads((HERE / "pipeline_faults_found.json").read_text())
+        self.assertEqual({each["name"] for each in record["faults"]}, {each["name"] for each in pipeline_faults.faults_of()})
+        for each in record["faults"]:
+            self.assertTrue(each["found"] or each.get("equivalent"), each["name"])
+
+    # A wait or a fence that is added later needs a fault of its own, or a reason here.
+    def test_every_wait_and_fence_of_the_loop_has_a_fault(self) -> None:
+        without = {
+            "kernel.cuh": {"wait(places.full + stage * kNextBarrier, parity);": 2},  # a rest and a tile passed by: nothing is read after
+        }
+        for file in ("kernel.cuh", "loads.cuh"):
+            text = (pipeline_faults.ROOT / pipeline_faults.FOLDER / file).read_text()
+            planted = [fault["from"] for fault in pipeline_faults.faults_of() if fault["file"] == file]
+            for call in set(re.findall(r"\bwait\(.*\);", text)):
+                with_fault = sum(call in each for each in planted)
+                expected = text.count(call) - without.get(file, {}).get(call, 0)
+                self.assertGreaterEqual(with_fault, expected, f"{file}: {call}")
+
+
+if __name__ == "__main__":
+    unittest.main()
