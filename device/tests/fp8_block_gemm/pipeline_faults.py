@@ -84,7 +84,7 @@ def failures_of(results: pathlib.Path) -> list[str]:
     for line in results.read_text().splitlines() if results.exists() else []:
         record = json.loads(line)
         if record.get("record") == "case" and record["verdict"] not in ("passed", "not run"):
-            failures.append(f"{record['verdict']}: {record['case']}")
+            failures.append(f"{record['verdict']}: {record.get('case', record['name'])}")
     return failures
 
 
@@ -137,8 +137,8 @@ def main(arguments: list[str]) -> int:
                 continue
             # A call that never returns and kills no case in time is not counted as found.
             records.append({"name": fault["name"], "found": bool(failures), "failures": failures, "seconds": round(seconds, 1)})
+            options.out.write_text(json.dumps({"faults": records}, indent=1) + "\n")
     survivors = [record["name"] for record in records if not record["found"]]
-    options.out.write_text(json.dumps({"faults": records}, indent=1) + "\n")
     print(f"{len(records) - len(survivors)} of {len(records)} found; not found: {', '.join(survivors) or 'none'}")
     return 1 if survivors else 0
 
