@@ -2,6 +2,7 @@
 # Leaves ASSAY_HAS_CUDA.
 set(ASSAY_CUDA AUTO CACHE STRING "Build the CUDA half: AUTO, ON or OFF")
 set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
+option(ASSAY_QUICK_DEVICE_CODE "Compile device code with little optimization, where no device runs it; ./assay test does" OFF)
 set(ASSAY_CUDA_ARCHITECTURES "" CACHE STRING "What device code is built for, as CMAKE_CUDA_ARCHITECTURES has it; empty: every architecture that the kernels run on")
 
 # Code for 100 runs on 10.3 too, and code for 120 on 12.1; future devices translate the intermediate code of 120. A compiler that
@@ -48,6 +49,10 @@ elseif(ASSAY_CUDA)
     enable_language(CUDA)
     find_package(CUDAToolkit 12.8 REQUIRED)  # the first that knows sm_100 and sm_120
     set(ASSAY_HAS_CUDA ON)
+    # Every kernel is still translated, assembled and linked; no rounding depends on it.
+    if(ASSAY_QUICK_DEVICE_CODE AND CMAKE_CUDA_COMPILER_ID STREQUAL NVIDIA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
+      add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>)
+    endif()
   elseif(NOT ASSAY_CUDA STREQUAL "AUTO")
     message(FATAL_ERROR "ASSAY_CUDA is ${ASSAY_CUDA}, but there is no CUDA compiler: set CUDACXX to an nvcc, or ASSAY_CUDA=OFF")
   endif()

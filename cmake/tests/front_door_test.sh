@@ -199,10 +199,13 @@ call run
 expect "no device: no device code" called "^cmake -S .* -DASSAY_CUDA=OFF$"
 : >"$CALLS"
 call test
-expect "test: device code for one architecture" called "^cmake -S .* -DASSAY_CUDA_ARCHITECTURES=90a-real$"
+expect "test: device code for one architecture, which nothing runs" called "^cmake -S .* -DASSAY_CUDA_ARCHITECTURES=90a-real -DASSAY_QUICK_DEVICE_CODE=ON$"
 : >"$CALLS"
 call run
 expect "what was built once stays" only_builds
+rm "$work/repo/build/.assay-devices"
+CAPABILITIES=9.0 call run
+expect "a device runs code with all optimization" called "^cmake -S .*--fresh.* -DASSAY_CUDA_ARCHITECTURES=90a-real$"
 checkout
 CAPABILITIES="9.0 8.9 9.0" call run
 expect "device code for the devices here" called "^cmake -S .* -DASSAY_CUDA_ARCHITECTURES=89-real;90a-real$"
@@ -353,7 +356,7 @@ CTEST_STATUS=8 door=$work/repo/.ci/run call
 expect ".ci/run keeps the exit code" exits 8
 door=$work/repo/.ci/run call -R layout
 expect ".ci/run hands its arguments to ctest" called "^ctest --test-dir .* -R layout$"
-expect ".ci/run builds device code for one architecture" called "^cmake -S .* -DASSAY_CUDA_ARCHITECTURES=90a-real$"
+expect ".ci/run builds device code for one architecture" called "^cmake -S .* -DASSAY_CUDA_ARCHITECTURES=90a-real -DASSAY_QUICK_DEVICE_CODE=ON$"
 expect ".ci/run uses no sanitizers" never_called "--preset"
 : >"$CALLS"
 door=$work/repo/.ci/run call --long
