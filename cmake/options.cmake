@@ -82,7 +82,8 @@ assay_precompiled(assay_standard_library HEADERS ${assay_standard_headers})
 
 # assay_register(recipes_test recipes 4): one CTest entry for the whole program, or SHARDS entries that run side by side.
 # There are thousands of tests, and a process for each would take longer than the tests do. A limit only ends what hangs:
-# beside other work a test takes several times as long as alone.
+# beside other work a test takes several times as long as alone. Those of a high cost begin first (ctest has no times in a fresh
+# build folder), so that no long one is left for the end: assay_register(recipes_test recipes 4 30), in seconds.
 function(assay_register program name shards)
   math(EXPR last "${shards} - 1")
   foreach(shard RANGE ${last})
@@ -94,17 +95,20 @@ function(assay_register program name shards)
     endif()
     add_test(NAME ${entry} COMMAND ${program} --gtest_brief=1)
     set_tests_properties(${entry} PROPERTIES TIMEOUT 1800 LABELS ${name})
+    if(ARGC GREATER 3)
+      set_tests_properties(${entry} PROPERTIES COST ${ARGV3})
+    endif()
     if(shards GREATER 1)
       set_tests_properties(${entry} PROPERTIES ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
     endif()
   endforeach()
 endfunction()
 
-# assay_tests(formats LIBRARIES assay_reference [SHARDS 4] [FOLDER .] [LEAN] [UNOPTIMIZED] [UNITY 8]): every *_test.cc of the folder
-# formats here in one program. LEAN: its own sources take no time, only what they call does; they compile in half the time.
+# assay_tests(formats LIBRARIES assay_reference [SHARDS 4] [COST 30] [FOLDER .] [LEAN] [UNOPTIMIZED] [UNITY 8]): every *_test.cc of the
+# folder formats here in one program. LEAN: its own sources take no time, only what they call does; they compile in half the time.
 # UNOPTIMIZED: it waits for the programs that it runs. UNITY: so many of its sources are compiled as one where ASSAY_UNITY is on.
 function(assay_tests room)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "LEAN;UNOPTIMIZED" "SHARDS;FOLDER;UNITY" "LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LEAN;UNOPTIMIZED" "SHARDS;COST;FOLDER;UNITY" "LIBRARIES")
   if(NOT arg_FOLDER)
     set(arg_FOLDER ${room})
   endif()
@@ -124,7 +128,7 @@ function(assay_tests room)
     set_target_properties(${room}_test PROPERTIES ASSAY_LEAN ${arg_LEAN})
     assay_precompile(assay_test_headers ${room}_test)
   endif()
-  assay_register(${room}_test ${room} ${arg_SHARDS})
+  assay_register(${room}_test ${room} ${arg_SHARDS} ${arg_COST})
 endfunction()
 if(ASSAY_BUILD_TESTS)
   find_package(GTest REQUIRED)

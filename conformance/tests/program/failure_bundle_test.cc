@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const char* const kLine = "quantize recipe=block_1x128 splits=8,0,20 K=272 seed=5";
+const char* const kBundledLine = "quantize recipe=block_1x128 splits=8,0,20 K=272 seed=5";
 
 Words faulty(Words words, const std::string& options) {
   words.insert(words.end(), {"--backend", ASSAY_FAULTY_BACKEND, "--backend-options", options});
@@ -34,7 +34,7 @@ class Bundles : public testing::Test {
   golden::TemporaryFolder folder_;
   std::string got() const { return (folder_.path() / "deep" / "got").string(); }
   std::string saved(const std::string& options = "turned=rowwise_scale_inv") {
-    ran_ = assay(faulty({"repro", kLine, "--save-got", got()}, options));
+    ran_ = assay(faulty({"repro", kBundledLine, "--save-got", got()}, options));
     const auto files = files_in(got());
     return files.size() == 1 ? files[0].string() : "";
   }
@@ -47,7 +47,7 @@ TEST_F(Bundles, HoldTheCallAsItWasMade) {
   EXPECT_EQ(ran_.code, 1);
   EXPECT_TRUE(contains(ran_.out, "note: 1 failure is saved as " + file)) << ran_.out;
   const FailureBundle bundle = read_bundle(file);
-  EXPECT_EQ(bundle.line, kLine);
+  EXPECT_EQ(bundle.line, kBundledLine);
   EXPECT_TRUE(contains(bundle.text, "rowwise_scale_inv f32 [84]: 64 of 84 differ")) << bundle.text;
   const KeptCall& kept = bundle.kept;
   EXPECT_EQ(kept.call.op, "quantize");
@@ -71,7 +71,7 @@ TEST_F(Bundles, OfARunAreOneFileAFailingCase) {
 }
 
 TEST_F(Bundles, AreNotMadeOfCasesThatPass) {
-  EXPECT_EQ(assay({"repro", kLine, "--save-got", got()}).code, 0);
+  EXPECT_EQ(assay({"repro", kBundledLine, "--save-got", got()}).code, 0);
   EXPECT_TRUE(files_in(got()).empty());
 }
 
@@ -86,7 +86,7 @@ TEST_F(Bundles, AreNoFixtures) {
 TEST_F(Bundles, NeedAFolderThatCanBeWritten) {
   const std::string file = (folder_.path() / "file").string();
   std::ofstream(file) << "x";
-  const Ran ran = assay({"repro", kLine, "--save-got", file});
+  const Ran ran = assay({"repro", kBundledLine, "--save-got", file});
   EXPECT_EQ(ran.code, 2) << ran.err;
   EXPECT_TRUE(contains(ran.err, file)) << ran.err;
 }
@@ -100,7 +100,7 @@ TEST_F(Bundles, AreTraced) {
   EXPECT_TRUE(contains(ran.out, "0x3B109249 (0.002205985)  0x3B112492 (0.0022147042)  differs")) << ran.out;
   const nlohmann::json written = nlohmann::json::parse(std::ifstream(json));
   EXPECT_EQ(written.at("lines").back().at("got"), "0x3B112492 (0.0022147042)");
-  EXPECT_EQ(written.at("line"), kLine);
+  EXPECT_EQ(written.at("line"), kBundledLine);
 }
 
 TEST_F(Bundles, AreRefusedWhereTheyAreNone) {
@@ -113,7 +113,7 @@ TEST_F(Bundles, AreRefusedWhereTheyAreNone) {
   const std::string bundle = saved();
   const Ran line = assay({"trace", "splits_to_offsets splits=1", "--got", bundle, "--element", "0,0,0"});
   EXPECT_EQ(line.code, 2);
-  EXPECT_TRUE(contains(line.err, kLine)) << line.err;
+  EXPECT_TRUE(contains(line.err, kBundledLine)) << line.err;
 }
 
 TEST_F(Bundles, AreExplained) {
@@ -131,10 +131,10 @@ TEST_F(Bundles, AreExplained) {
 }
 
 TEST(ExplainVerb, AsksTheBackendForALine) {
-  const Ran wrong = assay(faulty({"explain", kLine, "--quiet"}, "left=rowwise_data"));
+  const Ran wrong = assay(faulty({"explain", kBundledLine, "--quiet"}, "left=rowwise_data"));
   EXPECT_EQ(wrong.code, 0) << wrong.out << wrong.err;
   EXPECT_TRUE(contains(wrong.out, "cause    with rowwise_data not written: every word")) << wrong.out;
-  const Ran right = assay({"explain", kLine, "--quiet"});
+  const Ran right = assay({"explain", kBundledLine, "--quiet"});
   EXPECT_EQ(right.code, 4);
   EXPECT_TRUE(contains(right.out, "passed: nothing to explain")) << right.out;
 }
@@ -147,7 +147,7 @@ TEST(ExplainVerb, NamesNoCauseOfWordsThatNoneGives) {
 }
 
 TEST(ShrinkVerb, PrintsTheSmallestLineThatFailsAlike) {
-  const Ran ran = assay(faulty({"shrink", kLine}, "turned=rowwise_scale_inv"));
+  const Ran ran = assay(faulty({"shrink", kBundledLine}, "turned=rowwise_scale_inv"));
   EXPECT_EQ(ran.code, 1) << ran.err;
   EXPECT_EQ(ran.out, "quantize recipe=block_1x128 splits=1 K=1\n");
   EXPECT_TRUE(contains(ran.err, "fails by bits of rowwise_scale_inv")) << ran.err;
@@ -158,7 +158,7 @@ TEST(ShrinkVerb, PrintsTheSmallestLineThatFailsAlike) {
 }
 
 TEST(ShrinkVerb, LeavesALineThatPasses) {
-  const Ran ran = assay({"shrink", kLine});
+  const Ran ran = assay({"shrink", kBundledLine});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, "");
   EXPECT_TRUE(contains(ran.err, "passed: only a line that fails can be made smaller")) << ran.err;

@@ -9,7 +9,7 @@
 namespace assay::conformance {
 namespace {
 
-std::string replaced(const std::string& text, const std::string& from, const std::string& to) {
+std::string formerly(const std::string& text, const std::string& from, const std::string& to) {
   return std::regex_replace(text, std::regex("( " + from + ")\\b(?!_)"), " " + to);
 }
 
@@ -18,11 +18,11 @@ json in_former_words(json entry) {
   entry.erase("elements");
   if (!entry.contains("case")) return entry;
   std::string line = entry.at("case");
-  line = replaced(line, "kind=fp8_per_tensor", "kind=tensor");
-  line = replaced(line, "kind=fp8_block", "kind=block");
-  line = replaced(line, "recipe=fp8_block", "recipe=block");
-  line = replaced(line, "d_type", "dtype_d");
-  if (!line.starts_with("grouped_gemm")) line = replaced(line, "x_type", "itype");
+  line = formerly(line, "kind=fp8_per_tensor", "kind=tensor");
+  line = formerly(line, "kind=fp8_block", "kind=block");
+  line = formerly(line, "recipe=fp8_block", "recipe=block");
+  line = formerly(line, "d_type", "dtype_d");
+  if (!line.starts_with("grouped_gemm")) line = formerly(line, "x_type", "itype");
   entry["case"] = line;
   if (entry.at("recipe") == "fp8_per_tensor") entry["recipe"] = "tensor";
   if (entry.at("recipe") == "fp8_block") entry["recipe"] = "block";

@@ -16,22 +16,22 @@ std::string failure(const std::string& line, const std::string& fault) {
   return text;
 }
 
-constexpr const char* kLine = "quantize recipe=mxfp8 splits=64,0,32 K=128 seed=5";
+constexpr const char* kHintedLine = "quantize recipe=mxfp8 splits=64,0,32 K=128 seed=5";
 
 TEST(HintText, OfAnOutputThatIsNotWritten) {
-  EXPECT_TRUE(
-      contains(failure(kLine, "left=rowwise_data"), "  hint    not written: all 12288 still hold what was there before the call"))
-      << failure(kLine, "left=rowwise_data");
+  EXPECT_TRUE(contains(failure(kHintedLine, "left=rowwise_data"),
+                       "  hint    not written: all 12288 still hold what was there before the call"))
+      << failure(kHintedLine, "left=rowwise_data");
 }
 
 TEST(HintText, OfRowsThatAreExchanged) {
-  EXPECT_TRUE(
-      contains(failure(kLine, "turned=rowwise_data"), "  hint    rows are exchanged: row i has the values of row i xor 1: all "))
-      << failure(kLine, "turned=rowwise_data");
+  EXPECT_TRUE(contains(failure(kHintedLine, "turned=rowwise_data"),
+                       "  hint    rows are exchanged: row i has the values of row i xor 1: all "))
+      << failure(kHintedLine, "turned=rowwise_data");
 }
 
 TEST(HintText, OfDoubledScales) {
-  const std::string text = failure(kLine, "doubled=rowwise_scale_inv");
+  const std::string text = failure(kHintedLine, "doubled=rowwise_scale_inv");
   EXPECT_TRUE(contains(text, "  hint    scales off by a factor of 2, always twice the expected one: all ")) << text;
   EXPECT_FALSE(contains(text, "a rounding")) << text;
 }

@@ -80,13 +80,13 @@ TEST(Settings, AnAxisThatIsNotThereIsAnError) {
   EXPECT_TRUE(contains(ran.err, "'length'") && contains(ran.err, "size, twice")) << ran.err;
 }
 
-constexpr const char* kProduct = "grouped_gemm kind=fp8_per_tensor d_type=f32 splits=17,0,9 N=24 K=48 seed=3";
+constexpr const char* kSetProduct = "grouped_gemm kind=fp8_per_tensor d_type=f32 splits=17,0,9 N=24 K=48 seed=3";
 
 TEST(ExpectBy, TheVerdictSaysWhoseAnswerItWas) {
-  const Ran ran = assay({"repro", kProduct, "--backend", "reference", "--expect-by", ASSAY_FAULTY_BACKEND});
+  const Ran ran = assay({"repro", kSetProduct, "--backend", "reference", "--expect-by", ASSAY_FAULTY_BACKEND});
   EXPECT_EQ(ran.code, 0) << ran.out;
   EXPECT_TRUE(contains(ran.out, "passed by bits, expected by faulty: ")) << ran.out;
-  const json report = report_of({"repro", kProduct, "--backend", "reference", "--expect-by", ASSAY_FAULTY_BACKEND}, 0);
+  const json report = report_of({"repro", kSetProduct, "--backend", "reference", "--expect-by", ASSAY_FAULTY_BACKEND}, 0);
   EXPECT_EQ(report.at("cases")[0].at("expected_by"), "faulty");
 }
 
@@ -97,7 +97,7 @@ TEST(ExpectBy, OtherOpsStayWithTheReference) {
 }
 
 TEST(ExpectBy, ABackendThatCannotOpenIsToldAtOnce) {
-  const Ran ran = assay({"repro", kProduct, "--backend", "reference", "--expect-by", "no_such_backend"});
+  const Ran ran = assay({"repro", kSetProduct, "--backend", "reference", "--expect-by", "no_such_backend"});
   EXPECT_NE(ran.code, 0);
   EXPECT_TRUE(contains(ran.out + ran.err, "no_such_backend")) << ran.out << ran.err;
 }

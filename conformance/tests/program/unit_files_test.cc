@@ -18,10 +18,10 @@ struct UnitFile {
   explicit UnitFile(const std::string& text) { std::ofstream(path) << text; }
 };
 
-constexpr const char* kProduct = "grouped_gemm kind=bf16 d_type=f32 splits=72,0,72 N=16 K=8 data=unit_probes";
+constexpr const char* kProbedProduct = "grouped_gemm kind=bf16 d_type=f32 splits=72,0,72 N=16 K=8 data=unit_probes";
 
 Words stating_next(const std::string& verb, const Words& more) {
-  Words words{verb, kProduct, "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "unit=next.mma.f16"};
+  Words words{verb, kProbedProduct, "--backend", ASSAY_FAULTY_BACKEND, "--backend-options", "unit=next.mma.f16"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -76,7 +76,7 @@ TEST(UnitFiles, ThatAreFaultyAreWrongUsage) {
     for (const Words& words :
          {Words{"run", "--backend", "reference", "--units", row.path}, Words{"list", "--units", row.path},
           Words{"compute", "in.h5", "-o", "out.h5", "--units", row.path}, Words{"verify", "in.h5", "--units", row.path},
-          Words{"scale-map", kProduct, "--units", row.path}, stating_next("repro", {"--units", row.path})}) {
+          Words{"scale-map", kProbedProduct, "--units", row.path}, stating_next("repro", {"--units", row.path})}) {
       const Ran ran = assay(words);
       EXPECT_EQ(ran.code, 2) << words[0];
       EXPECT_TRUE(contains(ran.err, "assay: " + row.text)) << words[0] << ": " << ran.err;

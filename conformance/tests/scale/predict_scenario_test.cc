@@ -37,7 +37,7 @@ struct Scenarios {
 };
 
 // Verdicts by case; `predicted` counts how expected outputs were had.
-std::map<std::string, json> verdicts_of(const std::string& path, std::map<std::string, int>& predicted) {
+std::map<std::string, json> scenario_verdicts_of(const std::string& path, std::map<std::string, int>& predicted) {
   std::map<std::string, json> made;
   for (json each : results_of(path)) {
     if (each.at("record") != "case" || each.at("suite") != "generated") continue;
@@ -58,7 +58,7 @@ TEST(PredictScenarios, NothingIsComputed) {
   const Ran compared = made.run(with, "none", {"--predicted", made.file});
   EXPECT_EQ(compared.code, 0) << compared.out << compared.err;
   std::map<std::string, int> none, predicted;
-  EXPECT_EQ(verdicts_of(with, predicted), verdicts_of(made.plain, none));
+  EXPECT_EQ(scenario_verdicts_of(with, predicted), scenario_verdicts_of(made.plain, none));
   EXPECT_EQ(predicted, (std::map<std::string, int>{{"by digest", 6}}));
   EXPECT_EQ(none.size(), 0u);
   EXPECT_EQ(made.run(with, "none", {"--predicted", made.file, "--predicted-only"}).code, 0);
@@ -73,7 +73,7 @@ TEST(PredictScenarios, FailuresReadTheSame) {
     EXPECT_EQ(one.code, 1) << fault << one.out << one.err;
     EXPECT_EQ(other.code, one.code) << fault << other.out << other.err;
     std::map<std::string, int> none, predicted;
-    EXPECT_EQ(verdicts_of(with, predicted), verdicts_of(made.plain, none)) << fault;
+    EXPECT_EQ(scenario_verdicts_of(with, predicted), scenario_verdicts_of(made.plain, none)) << fault;
     EXPECT_GT(predicted["computed: the outputs differ from the prediction"], 0) << fault;
     EXPECT_EQ(predicted.count("computed: the prediction is wrong"), 0u) << fault;
   }
@@ -88,7 +88,7 @@ TEST(PredictScenarios, OtherPlansAreComputed) {
   const Ran compared = made.run(with, "none", {"--predicted", made.file, "steps=NT,NT"});
   EXPECT_EQ(compared.code, 0) << compared.out << compared.err;
   std::map<std::string, int> predicted;
-  verdicts_of(with, predicted);
+  scenario_verdicts_of(with, predicted);
   EXPECT_EQ(predicted, (std::map<std::string, int>{{"computed: predicted under other plans only", 1}}));
   const Ran left_out = made.run(with, "none", {"--predicted", made.file, "--predicted-only", "steps=NT,NT"});
   EXPECT_EQ(left_out.code, 5) << left_out.out;

@@ -56,7 +56,7 @@ void write_chained(const std::string& path, const std::vector<json>& records) {
 }
 
 // The verdicts of a run by case, without times, and without how they were predicted, which `predicted` counts.
-std::map<std::string, json> verdicts_of(const std::string& path, std::map<std::string, int>* predicted = nullptr) {
+std::map<std::string, json> predicted_verdicts_of(const std::string& path, std::map<std::string, int>* predicted = nullptr) {
   std::map<std::string, json> made;
   for (json each : results_of(path)) {
     if (each.at("record") != "case") continue;
@@ -128,7 +128,7 @@ TEST(Predict, RunHasTheVerdictsOfOneWithoutPredictions) {
   const Ran ran = made.run("none", {"--results", with, "--json", report, "--predicted", made.file});
   ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
   std::map<std::string, int> predicted;
-  EXPECT_EQ(verdicts_of(with, &predicted), verdicts_of(plain));
+  EXPECT_EQ(predicted_verdicts_of(with, &predicted), predicted_verdicts_of(plain));
   EXPECT_EQ(results_of(with).back().at("digest"), results_of(plain).back().at("digest"));
   const int cases = records_of(made.file).back().at("predicted");
   EXPECT_EQ(predicted, (std::map<std::string, int>{{"by digest", cases}}));
@@ -149,8 +149,8 @@ TEST(Predict, FailuresReadTheSame) {
     const Ran other = made.run(fault, {word, "--results", with, "--show", "0", "--predicted", made.file});
     EXPECT_EQ(one.code, other.code) << fault;
     std::map<std::string, int> predicted;
-    const auto verdicts = verdicts_of(plain);
-    EXPECT_EQ(verdicts_of(with, &predicted), verdicts) << fault;
+    const auto verdicts = predicted_verdicts_of(plain);
+    EXPECT_EQ(predicted_verdicts_of(with, &predicted), verdicts) << fault;
     const auto failed = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& each) {
       return each.second.at("verdict") == "failed" && each.second.at("suite") == "generated";
     });
@@ -236,7 +236,7 @@ TEST(Predict, AWrongPredictionIsAFaultOfTheFile) {
     EXPECT_TRUE(contains(ran.out, ": wrong prediction: " + std::string(kLine))) << ran.out;
     EXPECT_TRUE(contains(ran.out, "1 passed, 0 failed")) << ran.out;
     std::map<std::string, int> predicted;
-    verdicts_of(results, &predicted);
+    predicted_verdicts_of(results, &predicted);
     EXPECT_EQ(predicted, (std::map<std::string, int>{{"computed: the prediction is wrong", 1}}));
     EXPECT_EQ(results_of(results).back().at("bad_fixtures").size(), 1u);
     // A fault of the backend is found all the same.
@@ -294,7 +294,7 @@ TEST(Predict, OtherPlansAreComputedOrLeftOut) {
   const Ran ran = made.run("none", with({"--predicted", file, "--results", results}));
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
   std::map<std::string, int> predicted;
-  const std::size_t cases = verdicts_of(results, &predicted).size();
+  const std::size_t cases = predicted_verdicts_of(results, &predicted).size();
   const int computed = predicted["computed: predicted under other plans only"];
   const int unfit = predicted["computed: the case is not predicted"];  // the chain is no plan of these
   EXPECT_GT(computed, 0);

@@ -29,7 +29,7 @@ ASSAY_INLINE void encode_each(const float* values, std::size_t count, Code* code
 }
 
 template <class Code>
-ASSAY_INLINE void encode_scalar_each(Format format, const float* x, std::size_t n, Code* y) {
+void encode_scalar(Format format, const float* x, std::size_t n, Code* y) {
   switch (format) {
     case Format::e4m3: return encode_each(x, n, y, [](float v) { return scalar::encode_e4m3(v); });
     case Format::e5m2: return encode_each(x, n, y, [](float v) { return scalar::encode_e5m2(v); });
@@ -42,14 +42,6 @@ ASSAY_INLINE void encode_scalar_each(Format format, const float* x, std::size_t 
     case Format::bf16: return encode_each(x, n, y, [](float v) { return scalar::encode_bf16(v); });
     default: return encode_each(x, n, y, [](float v) { return scalar::encode_f16(v); });
   }
-}
-
-// For each width of codes, so that the compiler can vectorise the shifts of this layer where the machine has them.
-[[maybe_unused, gnu::flatten]] ASSAY_CLONES static void encode_scalar(Format format, const float* x, std::size_t n, std::uint8_t* y) {
-  encode_scalar_each(format, x, n, y);
-}
-[[maybe_unused, gnu::flatten]] ASSAY_CLONES static void encode_scalar(Format format, const float* x, std::size_t n, std::uint16_t* y) {
-  encode_scalar_each(format, x, n, y);
 }
 
 // The fast functions as inlined into a loop, here without any instruction set beyond the compiler's default.
