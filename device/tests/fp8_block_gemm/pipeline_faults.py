@@ -10,7 +10,8 @@ call did not return. The unchanged source is built in the same way first, and ha
 
 FILE (JSON): for each fault `found`, the first failures, and the seconds that it took. Faults that nothing finds are named at the end.
 
-Exit codes: 0 every fault was found; 1 one was not; 2 wrong usage, or the unchanged source does not pass.
+Exit codes: 0 every fault was found, but for those of which pipeline_faults.json says why they cannot be seen; 1 one was not; 2 wrong
+usage, or the unchanged source does not pass.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ FOLDER = pathlib.Path("device/fp8_block_gemm")
 SOURCE = FOLDER / "kernels_e4m3_e4m3.cu"
 CASES = ("grouped_gemm", "kind=fp8_block", "--backend", "device", "--backend-options", "gemm=assay", "--profile", "full")
 ENOUGH = 3  # failures
+MOST_OF_A_LINE = 200
 UNCHANGED = {"name": "unchanged", "file": SOURCE.name, "from": "", "to": ""}
 
 
@@ -84,7 +86,7 @@ def failures_of(results: pathlib.Path) -> list[str]:
     for line in results.read_text().splitlines() if results.exists() else []:
         record = json.loads(line)
         if record.get("record") == "case" and record["verdict"] not in ("passed", "not run"):
-            failures.append(f"{record['verdict']}: {record.get('case', record['name'])}")
+            failures.append(f"{record['verdict']}: {record.get('case', record['name'])}"[:MOST_OF_A_LINE])
     return failures
 
 
@@ -100,6 +102,18 @@ def judge(program: pathlib.Path, seconds: float) -> tuple[list[str], float, bool
         if not ended:
             process.terminate()
     return failures_of(results)[:ENOUGH], time.monotonic() - start, ended
+
+
+def output_of(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
+
+
+def device_name() -> str:
+    return output_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader", "--id=0")
+
+
+def commit() -> str:
+    return output_of("git", "rev-parse", "--short", "HEAD") if (ROOT / ".git").exists() else "unknown"
 
 
 def main(arguments: list[str]) -> int:
@@ -137,9 +151,10 @@ def main(arguments: list[str]) -> int:
                 continue
             # A call that never returns and kills no case in time is not counted as found.
             records.append({"name": fault["name"], "found": bool(failures), "failures": failures, "seconds": round(seconds, 1)})
-            options.out.write_text(json.dumps({"faults": records}, indent=1) + "\n")
-    survivors = [record["name"] for record in records if not record["found"]]
-    print(f"{len(records) - len(survivors)} of {len(records)} found; not found: {', '.join(survivors) or 'none'}")
+            options.out.write_text(json.dumps({"device": device_name(), "commit": commit(), "faults": records}, indent=1) + "\n")
+    survivors = [record["name"] for record, fault in zip(records, faults) if not record["found"] and "unseen" not in fault]
+    unseen = sum(not record["found"] for record in records) - len(survivors)
+    print(f"{len(records) - len(survivors) - unseen} of {len(records)} found, {unseen} unseen; not found: {', '.join(survivors) or 'none'}")
     return 1 if survivors else 0
 
 
