@@ -29,11 +29,19 @@ const std::vector<std::vector<std::string>> kWords = {
     {"max", "most_recent"},
     {"te_vector_blockwise", "te_tuned_1d", "te_2d"},
     {"fma_f32", "f32", "in_type", "fma_in_type"},
-    {"per_tensor", "per_row_column"},
+    {"per_group", "per_row_column"},
+    {"sm80", "sm89", "sm90", "sm100", "sm120"},
+    {"k_major", "mn_major"},
+    {"k_major_per_group", "mn_major_per_group"},
+    {"tma_aligned", "tma_aligned_per_group"},
+    {"packed", "packed_per_group"},
+    {"swizzled_128x4", "swizzled_8x4"},
+    {"swizzled_128x4_per_group", "swizzled_8x4_per_group"},
 };
 
 std::optional<Attribute> neighbour_of(const Attribute& value) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return Attribute(*integer == 1 ? std::int64_t{0} : *integer + 1);
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    return Attribute(*integer == 1 ? std::int64_t{0} : *integer == 256 ? std::int64_t{448} : *integer + 1);
   if (const auto* real = std::get_if<double>(&value))
     return Attribute(*real == 0 ? 1.0 : *real == 448 ? 256.0 : *real == 256 ? 448.0 : *real * 2);
   const std::string& text = std::get<std::string>(value);

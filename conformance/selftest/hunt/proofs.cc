@@ -1,6 +1,7 @@
 #include "conformance/selftest/hunt/proofs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -88,16 +89,23 @@ void Proofs::add(const std::string& path, const std::vector<Mutant>& mutants) {
     known ? put(id, proof_text(id, value)) : unknown_.push_back(id);
   }
   for (const nlohmann::json& set : all.value("sets", nlohmann::json::array())) {
-    const std::string pattern = set.at("mutants"), text = proof_text(pattern, set.at("proof"));
-    std::int64_t count = 0;
-    for (const Mutant& each : mutants) {
-      if (!matches_pattern(pattern, fmt::format("{} {} {}", each.id, each.family, each.says))) continue;
-      put(each.id, text);
-      ++count;
+    const nlohmann::json& given = set.at("mutants");
+    const auto patterns = given.is_array() ? given.get<std::vector<std::string>>() : std::vector{given.get<std::string>()};
+    const std::string text = proof_text(fmt::format("{}", fmt::join(patterns, ", ")), set.at("proof"));
+    std::set<std::string> named;
+    for (const std::string& pattern : patterns) {
+      const std::size_t before = named.size();
+      for (const Mutant& each : mutants) {
+        if (pattern == each.id || matches_pattern(pattern, fmt::format("{} {} {}", each.id, each.family, each.says)))
+          named.insert(each.id);
+      }
+      if (given.is_array() && named.size() == before)
+        throw std::runtime_error(fmt::format("'{}' matches no mutant that those before it do not", pattern));
     }
-    if (count != set.at("count").get<std::int64_t>())
-      throw std::runtime_error(fmt::format("'{}' matches {} mutants: expected {}, as \"count\" says", pattern, count,
-                                           set.at("count").get<std::int64_t>()));
+    if (const auto count = set.at("count").get<std::size_t>(); count != named.size())
+      throw std::runtime_error(fmt::format("'{}' matches {} mutants: expected {}, as \"count\" says", fmt::join(patterns, "', '"),
+                                           named.size(), count));
+    for (const std::string& id : named) put(id, text);
   }
 }
 

@@ -110,6 +110,20 @@ TEST(Proofs, OfOneMutantAndOfASet) {
   EXPECT_EQ(proofs.unknown(), (std::vector<std::string>{"gone"}));
 }
 
+TEST(Proofs, OfASetThatNamesItsMutantsOneByOne) {
+  const golden::TemporaryFolder folder;
+  const auto proofs =
+      Proofs::read(put(folder, R"({"sets": [{"mutants": ["a", "*e5m2.h:*"], "count": 2, "proof": "masked"}]})"), kMutants);
+  EXPECT_EQ(*proofs.of("a"), "masked");
+  EXPECT_EQ(proofs.of("b"), nullptr);
+  EXPECT_EQ(*proofs.of("c"), "masked");
+  for (const char* text : {R"({"sets": [{"mutants": ["a", "gone"], "count": 1, "proof": "masked"}]})",
+                           R"({"sets": [{"mutants": ["a", "a"], "count": 1, "proof": "masked"}]})",
+                           R"({"sets": [{"mutants": ["a", "b"], "count": 1, "proof": "masked"}]})",
+                           R"({"sets": [{"mutants": [], "count": 1, "proof": "masked"}]})"})
+    EXPECT_THROW(Proofs::read(put(folder, text), kMutants), golden::FixtureError) << text;
+}
+
 TEST(Proofs, ASetThatGrowsIsRefused) {
   const golden::TemporaryFolder folder;
   for (const char* text : {R"({"sets": [{"mutants": "*.h:*", "count": 2, "proof": "masked"}]})",
