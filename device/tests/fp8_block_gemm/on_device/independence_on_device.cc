@@ -93,10 +93,15 @@ class Product {
     call_.rows = {rows(), splits_.as<std::int64_t>(), static_cast<int>(groups.size())};
     call_.N = kN, call_.K = kK;
     const bool wgrad = layout == GemmLayout::NT;
-    (wgrad ? call_.dy : call_.x) = {
-        .type = Format::e4m3, .data = a_.as<void>(), .scale_inv = a_scales_.as<void>(), .columnwise = wgrad};
-    (wgrad ? call_.x : call_.w) = {
-        .type = Format::e4m3, .data = b_.as<void>(), .scale_inv = b_scales_.as<void>(), .columnwise = wgrad};
+    const auto operand = [&](const Memory& data, const Memory& scales) {
+      GemmOperand made;
+      made.type = Format::e4m3;
+      made.data = data.as<void>(), made.scale_inv = scales.as<void>();
+      made.columnwise = wgrad;
+      return made;
+    };
+    (wgrad ? call_.dy : call_.x) = operand(a_, a_scales_);
+    (wgrad ? call_.x : call_.w) = operand(b_, b_scales_);
     call_.d_type = Format::f32;
     call_.d = d_.as<void>();
     call_.status = status_.as<std::uint32_t>();
@@ -194,15 +199,26 @@ struct Kind {
   WeightBlock block;
 };
 
+Fp8BlockSettings on_multiprocessors(int count) {
+  Fp8BlockSettings settings;
+  settings.multiprocessors = count;
+  return settings;
+}
+Fp8BlockSettings in_clusters(int blocks) {
+  Fp8BlockSettings settings;
+  settings.cluster = blocks;
+  return settings;
+}
+
 void compare_settings(const Kind& kind, const Product& product, const std::vector<std::uint32_t>& expected, Comparison& result) {
   const bool squares = kind.layout != GemmLayout::NT && kind.block == WeightBlock::b128x128;
   for (const int multiprocessors : {1, 2, 3, 5, 31, 66, 97, 131}) {
-    result.expect(product.run({.multiprocessors = multiprocessors}) == expected,
+    result.expect(product.run(on_multiprocessors(multiprocessors)) == expected,
                   std::string(kind.name) + " on " + std::to_string(multiprocessors) + " multiprocessors");
   }
   if (!squares) return;
   for (const int cluster : {1, 2})
-    result.expect(product.run({.cluster = cluster}) == expected,
+    result.expect(product.run(in_clusters(cluster)) == expected,
                   std::string(kind.name) + " in clusters of " + std::to_string(cluster));
 }
 
@@ -238,8 +254,8 @@ void compare_streams(const Kind& kind, const Product& product, const Product& ot
   for (int i = 0; i < 20; ++i) {
     product.clear(), other.clear();
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    product.enqueue({.multiprocessors = 60}, streams[0]);
-    other.enqueue({.multiprocessors = 60}, streams[1]);
+    product.enqueue(on_multiprocessors(60), streams[0]);
+    other.enqueue(on_multiprocessors(60), streams[1]);
     result.expect(product.output() == expected, std::string(kind.name) + " beside another stream");
     result.expect(other.output() == expected_of_other, std::string(kind.name) + " on the other stream");
   }
