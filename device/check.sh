@@ -25,9 +25,14 @@ mkdir -p "$out"
 
 generator=()
 if command -v ninja >/dev/null; then generator=(-G Ninja); fi
-cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_CUDA_ARCHITECTURES="$arch" \
-  >"$out/configure.log" 2>&1 || { tail -30 "$out/configure.log"; exit 9; }
-cmake --build "$build" --parallel "$(nproc)" --target assay >"$out/build.log" 2>&1 || { tail -60 "$out/build.log"; exit 9; }
+make_assay() {  # make_assay FOLDER NAME OPTIONS...
+  local folder=$1 name=$2
+  shift 2
+  cmake -S "$root" -B "$folder" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DASSAY_CUDA=ON -DASSAY_CUDA_ARCHITECTURES="$arch" "$@" \
+    >"$out/configure$name.log" 2>&1 || { tail -30 "$out/configure$name.log"; exit 9; }
+  cmake --build "$folder" --parallel "$(nproc)" --target assay >"$out/build$name.log" 2>&1 || { tail -60 "$out/build$name.log"; exit 9; }
+}
+make_assay "$build" ""
 
 worst=0
 part() {  # part NAME COMMAND...: writes its output to OUT/NAME.log and prints the end of it
@@ -45,7 +50,8 @@ part run "$assay" run --backend device --profile "$profile" --quiet --json "$out
 
 if [[ $sanitize == yes ]]; then
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
-  part racecheck "$root/device/racecheck.sh" "$out/racecheck" "$assay"
+  make_assay "$build-racecheck" "-racecheck" -DASSAY_EVERY_LANE_ARRIVES=ON  # see racecheck.txt
+  part racecheck "$root/device/racecheck.sh" "$out/racecheck" "$build-racecheck/bin/assay"
   for tool in memcheck initcheck synccheck; do
     part "$tool" "$sanitizer" --tool "$tool" --error-exitcode 99 \
       "$assay" run --backend device --backend-options pool=off --profile smoke --quiet "${words[@]}"
