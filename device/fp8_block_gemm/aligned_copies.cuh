@@ -1,8 +1,8 @@
 #pragma once
 // Ragged contractions whose rows the copy engine cannot read. It wants each row at a multiple of 16 bytes, from its first column on; the
 // transposed operands of wgrad have rows of as many bytes as the group has tokens. The blocks of the grid together copy the groups
-// that begin or continue elsewhere, with rows 16 bytes apart or a multiple of that, and wait for one another. Calls that have no
-// such group pass by. Boxes that begin between multiples of 16 bytes would need no copy: the engine does not take them.
+// whose matrix or whose rows begin elsewhere, with rows 16 bytes apart or a multiple of that, and wait for one another. Calls that
+// have no such group pass by. Boxes that begin between multiples of 16 bytes would need no copy: the engine does not take them.
 //
 //   group of 20 tokens, in memory          copied
 //   |row 0      |row 1      |row 2 ...     |row 0      |.....|row 1      |.....|row 2 ...
@@ -103,18 +103,20 @@ __device__ void copy_groups(const RaggedOperand& operand, std::uint32_t rows, co
   }
 }
 
-// All threads of all blocks. False, in all of them: a group has rows that the caller has promised not to have, which block 0 reports.
+// All threads of all blocks. False, in all of them: a group breaks the promise of rows_multiple, which block 0 reports.
 template <class GroupsOf>
 __device__ bool align_groups(const Problem& problem, const GroupsOf& groups) {
-  bool any = false;
-  for (int group = static_cast<int>(threadIdx.x); group < problem.rows.groups; group += static_cast<int>(blockDim.x))
+  bool any = false, broken = false;
+  for (int group = static_cast<int>(threadIdx.x); group < problem.rows.groups; group += static_cast<int>(blockDim.x)) {
+    broken = broken || groups.rows(group) % problem.rows_multiple != 0;
     any = any || is_copied(groups, group, static_cast<std::uint32_t>(problem.m)) ||
           is_copied(groups, group, static_cast<std::uint32_t>(problem.n));
-  if (__syncthreads_or(any) == 0) return true;  // the same in all blocks
-  if (problem.a.copies == nullptr) {
+  }
+  if (__syncthreads_or(broken) != 0) {
     if (threadIdx.x == 0) group_detail::tell(problem.status, kStatusUnalignedRows);
     return false;
   }
+  if (__syncthreads_or(any) == 0) return true;  // the same in all blocks
   copy_groups(problem.a, static_cast<std::uint32_t>(problem.m), groups, problem.rows.groups);
   copy_groups(problem.b, static_cast<std::uint32_t>(problem.n), groups, problem.rows.groups);
   order_with_copy_engine();

@@ -11,6 +11,7 @@
 
 #include "device/fp8_block_gemm/kernels.h"
 #include "device/gemm/grouped_gemm_names.h"
+#include "device/layout/check_splits.h"
 #include "device/layout/group_table.cuh"
 #include "device/support/call_checks.h"
 #include "device/support/call_device.h"
@@ -135,18 +136,20 @@ void allow_shared_memory(const Kernel& kernel) {
   int device = 0;
   check_cuda(cudaGetDevice(&device), "cudaGetDevice");
   const std::lock_guard lock(mutex);
-  if (!done.insert({device, reinterpret_cast<const void*>(kernel.function)}).second) return;
+  const std::pair key(device, reinterpret_cast<const void*>(kernel.function));
+  if (done.count(key) != 0) return;
   check_cuda(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes),
              "cudaFuncSetAttribute of the FP8 block GEMM");
+  done.insert(key);
 }
 
-void launch(const Kernel& kernel, int blocks, const Choice& choice, const Problem& problem, Stream stream) {
+void launch(const Kernel& kernel, int blocks, int cluster, const Problem& problem, Stream stream) {
   allow_shared_memory(kernel);
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim.x = static_cast<unsigned>(choice.cluster);
+  attributes[0].val.clusterDim.x = static_cast<unsigned>(cluster);
   attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
-  attributes[1].id = cudaLaunchAttributeCooperative;  // all blocks run at once: they wait for one another
+  attributes[1].id = cudaLaunchAttributeCooperative;  // all blocks run at once: they wait for one another's copies
   attributes[1].val.cooperative = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = static_cast<unsigned>(blocks);
@@ -154,7 +157,7 @@ void launch(const Kernel& kernel, int blocks, const Choice& choice, const Proble
   config.dynamicSmemBytes = static_cast<std::size_t>(kernel.shared_bytes);
   config.stream = stream;
   config.attrs = attributes;
-  config.numAttrs = choice.contraction == Contraction::ragged ? 2 : 1;
+  config.numAttrs = problem.a.copies != nullptr ? 2 : 1;
   check_cuda(cudaLaunchKernelEx(&config, kernel.function, problem), "FP8 block GEMM");
 }
 
@@ -204,7 +207,7 @@ int blocks_for(const GroupedGemmCall& call, const Fp8BlockSettings& settings, co
 std::string ragged_missing(const GroupedGemmCall& call) {
   if (call.d_list != nullptr) return "the FP8 block GEMM takes D in one buffer";
   const std::int64_t runs = call.rows.capacity / 16 + call.rows.groups, wider = std::max(call.N, call.K);
-  if (wider > 0 && runs > (std::int64_t{1} << 31) / wider)  // counted in 32 bits
+  if (has_copies(call) && wider > 0 && runs > (std::int64_t{1} << 31) / wider)  // counted in 32 bits
     return "the FP8 block GEMM takes rows.capacity / 16 + rows.groups of at most " +
            std::to_string((std::int64_t{1} << 31) / wider) + " in layout NT with N and K of at most " + std::to_string(wider) +
            "; it is " + std::to_string(runs);
@@ -271,11 +274,12 @@ void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings&
   const bool ragged = call.layout == GemmLayout::NT;
   if (ragged) check_workspace(call.workspace, call.workspace_bytes, fp8_block_gemm_workspace_bytes(call, settings));
   const bool no_rows = ragged ? shape.m == 0 : call.rows.splits == nullptr && call.rows.capacity == 0;
-  if (call.rows.groups == 0 || shape.n == 0 || no_rows) return;
+  if (call.rows.groups == 0 || shape.n == 0 || no_rows) return check_splits(call.rows, call.status, stream);
 
   const Choice choice = choice_of(call, settings);
   Problem problem{};
   problem.rows = call.rows;
+  problem.rows_multiple = static_cast<std::uint32_t>(call.rows_multiple);
   problem.m = shape.m, problem.n = shape.n, problem.depth = shape.depth;
   problem.a_scales = static_cast<const float*>(shape.a.scale_inv);
   problem.b_scales = static_cast<const float*>(shape.b.scale_inv);
@@ -285,7 +289,7 @@ void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings&
   problem.status = call.status;
   if (call.rows.capacity > 0 && (ragged || shape.depth > 0))
     put_operands(shape, call, choice, multiprocessors_for(settings, device_multiprocessors()), problem);
-  launch(kernel_of(shape, choice), blocks_for(call, settings, choice, stream), choice, problem, stream);
+  launch(kernel_of(shape, choice), blocks_for(call, settings, choice, stream), choice.cluster, problem, stream);
 }
 
 }  // namespace assay::device

@@ -4,7 +4,9 @@
 // 16-byte aligned, w and D are in one buffer.
 //
 //   TN, NN   w scaled 128x128 or 1x128, any number of columns of D, a contraction of a multiple of 16
-//   NT       any N and K; groups that do not begin and end at multiples of 16 rows are copied into the workspace
+//   NT       any N and K. The kernel first copies groups into the workspace whose rows are no multiple of 16, or that begin (rows
+//            before them times N, or K) at no multiple of 16 bytes; unless rows_multiple rules that out, its blocks wait for one
+//            another, and it starts when all its multiprocessors are free
 //
 // The bits are those of one of two plans (reference/gemm/plan.h), whatever the splits, the number of multiprocessors and the other
 // groups:
@@ -24,8 +26,8 @@ enum class Fp8BlockOrder : std::uint32_t { scales_first, rows_first };
 
 struct Fp8BlockSettings {
   std::optional<Fp8BlockOrder> order;  // none: scales_first with 128x128 scales and in NT, where it is faster, else rows_first
-  int multiprocessors = 0;             // to use at most; 0: all that the stream has
-  int cluster = 0;  // for experiments: 1 or 2 blocks of a cluster; 2 in NT and with 128x128 scales, else 1; 0: chosen
+  int multiprocessors = 0;             // to use at most, 2 at least in clusters; 0: all that the stream has
+  int cluster = 0;  // for experiments: 1 or 2 blocks of a cluster, in NT 2, with 1x128 scales of w 1; 0: chosen
 };
 
 // Why the kernel does not take this call on the current device; empty: it does. Reads sizes and types only.
@@ -34,13 +36,13 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
 // The name of the plan that it follows.
 std::string fp8_block_gemm_plan(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
-// NT: 512 bytes for each multiprocessor, where the kernel describes groups to the copy engine, and R + 16 * G rows of N and of K
-// bytes for copies, unless rows_multiple promises multiples of 16 (a broken promise: kStatusUnalignedRows, and nothing is written). TN,
-// NN: 0.
+// On the current device. NT: 512 bytes for each multiprocessor, where the kernel describes groups to the copy engine, and R + 16 * G
+// rows of N and of K bytes for copies, unless rows_multiple is a multiple of 16. TN, NN: 0. Errors: CudaError without a device.
 std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
 // Allocates nothing, may be captured: one node. Errors: InvalidArgument (check_grouped_gemm(), settings, workspace);
-// NotSupported (fp8_block_gemm_missing()); CudaError. Invalid splits are reported in the status word, and then nothing is written.
+// NotSupported (fp8_block_gemm_missing()); CudaError. Invalid splits, and groups
+// that break the promise of rows_multiple in NT, are reported in the status word, and then nothing is written.
 void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Stream stream);
 
 }  // namespace assay::device

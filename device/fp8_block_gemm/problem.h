@@ -29,8 +29,8 @@ enum class Scaling {
 
 enum class Contraction { even, ragged };
 
-// Columns of a tile. Steps of scales_first enter the sums while scales of columns still come from shared memory; those of rows_first
-// need a register more for each element under way, which 192 columns do not leave.
+// Columns of a tile. rows_first needs a register more for each element that is being added, which 192 columns do not leave. Even
+// contractions with a scale for each column (w scaled 1x128) are rare: they have what rows_first has.
 constexpr int tile_columns(Scaling scaling, Contraction contraction) {
   if (scaling == Scaling::squares) return 192;
   return scaling == Scaling::vectors && contraction == Contraction::ragged ? 192 : 128;
@@ -39,7 +39,7 @@ constexpr int tile_columns(Scaling scaling, Contraction contraction) {
 inline constexpr int kMapsOfSide = 2, kMapsOfBlock = 2 * kMapsOfSide;
 
 // The matrices of all groups, and where groups are copied to whose rows the copy engine cannot read (aligned_copies.cuh); null: there
-// are none, by promise.
+// are none, by the promise of rows_multiple.
 struct RaggedOperand {
   const std::uint8_t* data;
   std::uint8_t* copies;
@@ -50,7 +50,8 @@ struct Problem {
   RaggedOperand a, b;        // ragged
   CUtensorMap* maps;         // ragged: [blocks of the grid][kMapsOfBlock], where blocks make maps of groups
   Rows rows;
-  std::int64_t m, n, depth;  // those that are the same in every group
+  std::uint32_t rows_multiple;  // ragged: promised of every group
+  std::int64_t m, n, depth;     // those that are the same in every group
   const float *a_scales, *b_scales;
   void* d;
   const void* c;     // as d; null: d itself

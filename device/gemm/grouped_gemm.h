@@ -11,10 +11,11 @@
 // -0 and for an alpha that is not finite; its scales are not read). Rows of D past the sum of the splits are not touched. C is
 // not read when beta is 0. A D in FP8 has no bias and no beta but 0.
 //
-// Two paths compute it, with the same meaning and each with its own arithmetic:
+// Three paths compute it, with the same meaning and each with its own arithmetic:
 //   cublaslt_grouped_gemm()  the vendor library, where its version and the architecture have the path: cublaslt_gemm.h
-//   emulated_grouped_gemm()   the arithmetic of any row of the tensor-core table, in integers, anywhere: emulated_gemm/emulated_gemm.h
-// Both read splits, scales, alpha and beta on the device only, allocate nothing, do not synchronise, and may be captured.
+//   fp8_block_grouped_gemm() our own kernel, for FP8 blocks on SM90: fp8_block_gemm/fp8_block_gemm.h
+//   emulated_grouped_gemm()  the arithmetic of any row of the tensor-core table, in integers, anywhere: emulated_gemm/emulated_gemm.h
+// All read splits, scales, alpha and beta on the device only, allocate nothing, do not synchronise, and may be captured.
 
 #include <cstdint>
 
@@ -55,8 +56,8 @@ struct GroupedGemmCall {
   GemmLayout layout = GemmLayout::TN;
   Rows rows;  // of x and dy; splits on the device
   GroupPlaces places;
-  std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm()
-                                   // workspace in NT (cublaslt_gemm.h), which checks the promise
+  std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm() and
+                                   // fp8_block_grouped_gemm() copies of groups in NT; both check the promise
   std::int64_t N = 0;
   std::int64_t K = 0;
   GemmOperand x, w, dy;                              // the two that the layout names

@@ -260,6 +260,7 @@ void state_gemm(const Request& request, const GemmOptions& options, assay_numeri
 
 std::string describe_gemm_path(const GemmOptions& options) {
   if (options.path == GemmPath::emulated) return "grouped GEMM by the emulated GEMM";
+  if (options.path == GemmPath::assay) return "grouped GEMM by the FP8 block GEMM";
   try {
     const device::CublasLtLibrary& library = device::CublasLtLibrary::get();
     return "cuBLASLt " + version_text(library.version()) + (library.has_grouped_layouts() ? "" : " without grouped layouts");

@@ -37,8 +37,8 @@ class PipelineFaults(unittest.TestCase):
             self.assertEqual(each["found"], each["name"] not in unseen, each["name"])
             self.assertEqual(each["found"], bool(each["failures"]), each["name"])
 
-    # A wait or a fence that is added later needs a fault of its own, or a reason here.
-    def test_every_wait_and_fence_of_the_loop_has_a_fault(self) -> None:
+    # A wait that is added later needs a fault of its own, or a reason here.
+    def test_every_wait_for_a_barrier_has_a_fault(self) -> None:
         without = {
             "kernel.cuh": {"wait(places.full + stage * kNextBarrier, parity);": 2},  # a rest and a tile passed by: nothing is read after
         }

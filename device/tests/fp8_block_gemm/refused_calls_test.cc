@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <exception>
 #include <string>
 
 #include "device/support/error.h"
@@ -91,6 +92,33 @@ TEST(Fp8BlockGemm, SaysWhatItDoesNotTakeInNT) {
       missing(call),
       "the FP8 block GEMM takes rows.capacity / 16 + rows.groups of at most 1024 in layout NT with N and K of at most 2097152; "
       "it is 67108865");
+  call.rows_multiple = 16;  // nothing is copied
+  EXPECT_EQ(missing(call), missing(sound(GemmKind::fp8_block, GemmLayout::NT)));
+
+  call = sound(GemmKind::fp8_block, GemmLayout::NT);
+  call.d_type = Format::e5m2;
+  EXPECT_EQ(missing(call), "the FP8 block GEMM writes no D in FP8");
+}
+
+TEST(Fp8BlockGemm, RefusesSettingsThatItDoesNotHave) {
+  const auto refusal = [](const GroupedGemmCall& call, int multiprocessors, int cluster) -> std::string {
+    Fp8BlockSettings settings;
+    settings.multiprocessors = multiprocessors, settings.cluster = cluster;
+    try {
+      fp8_block_grouped_gemm(call, settings, nullptr);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    } catch (const std::exception&) {  // without a device
+    }
+    return "";
+  };
+  GroupedGemmCall call = sound(GemmKind::fp8_block, GemmLayout::NT);
+  EXPECT_EQ(refusal(call, 0, 1), "cluster of the settings is 1: expected 0 or 2 in layout NT");
+  call = sound(GemmKind::fp8_block, GemmLayout::TN);
+  EXPECT_EQ(refusal(call, -1, 0), "multiprocessors of the settings is -1: expected a value of at least 0");
+  EXPECT_EQ(refusal(call, 0, 3), "cluster of the settings is 3: expected 0, 1 or 2");
+  call.weight_block = WeightBlock::b1x128;
+  EXPECT_EQ(refusal(call, 0, 2), "cluster of the settings is 2: expected 0 or 1 with 1x128 scales of w");
 }
 
 // Any N, K and rows are taken: what differs is whether groups have to be copied.

@@ -3,7 +3,7 @@
 //
 //   device_fp8_block_independence [--calls N]
 //
-// Prints what was compared. Exit codes: 0; 1 D differed; 9 there is no such device.
+// Prints what was compared. Exit codes: 0; 1 D differed, or a call failed; 2 wrong usage; 9 there is no such device.
 
 #include <cuda_runtime.h>
 
@@ -327,6 +327,6 @@ int main(int argc, char** argv) {
     return assay::device::main_of(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "device_fp8_block_independence: %s\n", error.what());
-    return 9;
+    return 1;
   }
 }
