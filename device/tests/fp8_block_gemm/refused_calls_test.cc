@@ -85,14 +85,16 @@ TEST(Fp8BlockGemm, SaysWhatItDoesNotTakeInNT) {
   call.N = std::int64_t{1} << 21;
   call.rows.groups = 1024;
   call.rows.capacity = 1024;
+  call.rows_multiple = 16;  // nothing is copied
   EXPECT_EQ(missing(call), "the FP8 block GEMM takes D of at most 2147221504 rows; 1024 groups have 2097152 each");
 
   call.rows = {std::int64_t{1} << 30, call.rows.splits, 1};
+  call.rows_multiple = 1;
   EXPECT_EQ(
       missing(call),
       "the FP8 block GEMM takes rows.capacity / 16 + rows.groups of at most 1024 in layout NT with N and K of at most 2097152; "
       "it is 67108865");
-  call.rows_multiple = 16;  // nothing is copied
+  call.rows_multiple = 16;
   EXPECT_EQ(missing(call), missing(sound(GemmKind::fp8_block, GemmLayout::NT)));
 
   call = sound(GemmKind::fp8_block, GemmLayout::NT);
