@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,7 +27,7 @@ using nlohmann::json;
 
 struct Options {
   Planting planting;
-  std::string profile = "standard", only, cases, out;
+  std::string profile = "standard", only, cases, out, earlier;
   int sample = 0;
   bool lists = false;
   std::int64_t elements = 1 << 18, products = 1 << 24;  // of the largest call: what no clock says, which other processes hold up
@@ -45,11 +46,33 @@ std::vector<conformance::CaseLine> lines_of(const Options& options) {
   return lines;
 }
 
-// Mutants that calls reach and whose name has the text; of these the sample, in an order that the seed decides.
-std::vector<int> chosen_mutants(const std::vector<std::string>& keys, const std::vector<int>& reaching, const Options& options) {
+// An earlier record of the same mutants: its kills are not made again.
+struct Earlier {
+  json record = json::object();
+  std::set<std::string> killed;
+};
+
+// Errors: std::runtime_error if the file is no record of a hunt.
+Earlier earlier_of(const std::string& path) {
+  Earlier made;
+  if (path.empty()) return made;
+  std::ifstream in(path);
+  made.record = json::parse(in, nullptr, false);
+  for (const char* const part : {"cases", "killed", "survived"}) {
+    if (!made.record.is_object() || !made.record.contains(part)) throw std::runtime_error(path + ": is no record of a hunt");
+  }
+  for (const json& row : made.record.at("killed")) made.killed.insert(row.at(0));
+  return made;
+}
+
+// Mutants that calls reach, whose name has the text, and that were not killed before; of these the sample, in an order that the seed
+// decides.
+std::vector<int> chosen_mutants(const std::vector<std::string>& keys, const std::vector<int>& reaching, const Options& options,
+                                const Earlier& earlier) {
   std::vector<int> all;
   for (std::size_t m = 0; m < keys.size(); ++m) {
-    if (reaching[m] > 0 && keys[m].find(options.only) != std::string::npos) all.push_back(static_cast<int>(m));
+    if (reaching[m] > 0 && keys[m].find(options.only) != std::string::npos && !earlier.killed.contains(keys[m]))
+      all.push_back(static_cast<int>(m));
   }
   const auto rank = [&](int m) { return mixed(options.planting.seed, static_cast<std::uint64_t>(m), 0); };
   std::sort(all.begin(), all.end(), [&](int a, int b) { return rank(a) < rank(b); });
@@ -67,11 +90,34 @@ struct Found {
   std::vector<int> reaching;  // by mutant
   std::vector<int> mutants;
   std::vector<Planted> planted;
+  Earlier earlier;
 };
+
+// What the earlier record has of mutants that were not planted this time: its kills, and survivors for which no time was left.
+void add_earlier(const Found& found, json& cases, json& killed, json& survived,
+                 std::map<std::string, std::map<std::string, int>>& folders) {
+  if (found.earlier.record.empty()) return;
+  cases = found.earlier.record.at("cases");
+  std::set<std::string> planted;
+  for (std::size_t i = 0; i < found.mutants.size(); ++i) {
+    if (found.planted[i].how != 0) planted.insert(found.keys[static_cast<std::size_t>(found.mutants[i])]);
+  }
+  const std::set<std::string> present(found.keys.begin(), found.keys.end());
+  for (auto [part, list] : {std::pair("killed", &killed), std::pair("survived", &survived)}) {
+    for (const json& row : found.earlier.record.at(part)) {
+      if (planted.contains(row.at(0)) || !present.contains(row.at(0))) continue;
+      list->push_back(row);
+      auto& of = folders[folder_of(row.at(0))];
+      ++of["planted"];
+      ++of[part];
+    }
+  }
+}
 
 json record_of(const Found& found, const Options& options) {
   std::map<std::string, std::map<std::string, int>> folders;
   json killed = json::array(), survived = json::array(), not_reached = json::array(), cases = json::array();
+  add_earlier(found, cases, killed, survived, folders);
   std::map<int, std::size_t> number_of;
   for (std::size_t m = 0; m < found.keys.size(); ++m) {
     auto& of = folders[folder_of(found.keys[m])];
@@ -176,6 +222,7 @@ Found hunt(const Options& options) {
     std::cerr << static_cast<int>(seconds_since(begun)) << " s: " << what << "\n";
   };
   Found found;
+  found.earlier = earlier_of(options.earlier);
   stop_at_signals();
   share_processors(options.planting.jobs);
   const Described described = describe(options.planting);
@@ -203,7 +250,7 @@ Found hunt(const Options& options) {
   for (const Call& call : found.calls) {
     for (const int mutant : call.reaches) ++found.reaching[static_cast<std::size_t>(mutant)];
   }
-  found.mutants = chosen_mutants(found.keys, found.reaching, options);
+  found.mutants = chosen_mutants(found.keys, found.reaching, options, found.earlier);
   say(std::to_string(found.calls.size()) + " calls prepared; " + std::to_string(found.mutants.size()) + " mutants to plant");
   if (found.mutants.empty()) return found;
   found.planted = plant_all(found.calls, found.mutants, options.planting);
@@ -248,6 +295,10 @@ int main(int count, char** arguments) {
   app.add_option("--sample", options.sample, "Number of mutants, taken by --seed from those that are reached; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--earlier", options.earlier,
+                 "A record: its kills are not made again, and are part of the new record, as are its survivors that are not "
+                 "planted again")
+      ->check(CLI::ExistingFile);
   app.add_option("--seed", planting.seed, "Of the sample, and of the order of the calls")->capture_default_str();
   app.add_option("--calls", planting.most_calls, "Most calls that a mutant is tried under")
       ->check(CLI::PositiveNumber)

@@ -67,6 +67,21 @@ class Hunt(unittest.TestCase):
         self.assertEqual(some[0]["survived"], some[1]["survived"])
         self.assertEqual(some[0]["killed"], some[1]["killed"])
 
+    def test_earlier_record(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first = pathlib.Path(folder) / "first.json"
+            some = hunt("--limit", "2", "--only", "device/a")
+            first.write_text(json.dumps(some))
+            both = hunt("--limit", "2", "--earlier", str(first))
+            self.assertEqual([row for row in both["killed"] if "device/a/" in row[0]], some["killed"], "not planted again")
+            self.assertEqual(len(both["killed"]), 4)
+            self.assertEqual([row[0] for row in both["survived"]], [key("a/right", "nothing")], "planted again, and named once")
+            self.assertEqual(both["folders"], hunt("--limit", "2")["folders"])
+            for row in both["killed"]:
+                self.assertIn("recipe=mxfp8", both["cases"][row[1]], "the number of a case is that of this record")
+            first.write_text(json.dumps({"killed": []}))
+            self.assertEqual(subprocess.run([PROGRAM, "--library", LIBRARY, "--earlier", first], capture_output=True, timeout=60).returncode, 9)
+
     def test_budget_of_noting(self):
         code, said, record = hunt_with({"STAND_IN_TAKES": "20"}, "--cases", "quantize recipe=mxfp8", "--note-budget", "2")
         verdicts = record["verdicts"]
