@@ -343,21 +343,24 @@ const KeySchema* find_key(const OpSchema& op, std::string_view key) {
   return nullptr;
 }
 
+std::string_view take_word(std::string_view& list, char separator) {
+  const std::size_t end = std::min(list.find(separator), list.size());
+  const std::string_view word = list.substr(0, end);
+  list.remove_prefix(std::min(end + 1, list.size()));
+  return word;
+}
+
 std::vector<std::string_view> words_of(std::string_view list, char separator) {
   std::vector<std::string_view> words;
   while (!list.empty()) {
-    const std::size_t end = std::min(list.find(separator), list.size());
-    if (end > 0) words.push_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
+    if (const std::string_view word = take_word(list, separator); !word.empty()) words.push_back(word);
   }
   return words;
 }
 
 bool is_word_of(std::string_view list, std::string_view word, char separator) {
   while (!list.empty()) {
-    const std::size_t end = std::min(list.find(separator), list.size());
-    if (end > 0 && list.substr(0, end) == word) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
+    if (const std::string_view each = take_word(list, separator); !each.empty() && each == word) return true;
   }
   return false;
 }

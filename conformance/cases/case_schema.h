@@ -57,6 +57,8 @@ std::string describe_keys(const OpSchema& op);
 // What the value of a key looks like: its words, or a pattern such as COUNT:WHAT,...
 std::string value_text(const KeySchema& key);
 
+// Takes what stands before the first separator, and the separator, from `list`: empty between two separators.
+std::string_view take_word(std::string_view& list, char separator = ' ');
 // The words of `list` ("a b c").
 std::vector<std::string_view> words_of(std::string_view list, char separator = ' ');
 // Whether `word` is one of them.

@@ -6,9 +6,8 @@
 #include <mutex>
 #include <set>
 
-#include "conformance/cases/case_schema.h"
-#include "conformance/cases/former_words.h"
 #include "conformance/catalogue/case_text.h"
+#include "conformance/catalogue/case_word.h"
 #include "conformance/catalogue/catalogue_parts.h"
 #include "reference/types/error.h"
 
@@ -32,51 +31,7 @@ void insert_written_covers(std::vector<CaseLine>& lines, std::size_t place, Prof
   lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(place), covers.begin(), covers.end());
 }
 
-// `pattern` with * and ? against the whole of `text`.
-bool glob(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p, ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++, resume = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1, t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
-// Whether the word can only be part of a line in the former words.
-bool is_former(std::string_view word) {
-  for (const FormerKey& each : former_keys()) {
-    if (word.find(each.former) != std::string_view::npos) return true;
-  }
-  for (const FormerValue& each : former_values()) {
-    if (word.find(std::string(each.key).append("=").append(each.former)) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
-bool matches_spelling(std::string_view word, std::string_view text, std::string_view name) {
-  if (word.find_first_of("*?") == std::string_view::npos) {
-    return text.find(word) != std::string_view::npos || name.find(word) != std::string_view::npos;
-  }
-  if (glob(word, name)) return true;
-  for (const std::string_view each : words_of(text)) {
-    if (glob(word, each)) return true;
-  }
-  return false;
-}
-
 }  // namespace
-
-bool matches(std::string_view word, std::string_view text, std::string_view name) {
-  return matches_spelling(word, text, name) || (is_former(word) && matches_spelling(word, former_text(text), name));
-}
 
 std::optional<Profile> profile_named(std::string_view name) {
   for (const Profile each : {Profile::smoke, Profile::standard, Profile::full}) {
@@ -148,12 +103,13 @@ std::vector<CaseLine> catalogue_without_covers(Profile profile) { return lines_o
 Selection select(const std::vector<CaseLine>& cases, const std::vector<std::string>& words) {
   if (words.empty()) return {cases, {}};  // names, by which words select, take as long to make as the lines to print
   Selection selection;
+  const std::vector<CaseWord> chosen(words.begin(), words.end());
   std::vector<bool> found(words.size(), false);
   for (const CaseLine& line : cases) {
     const std::string text = to_text(line), name = name_of(line);
     bool all = true;
     for (std::size_t i = 0; i < words.size(); ++i) {
-      const bool match = matches(words[i], text, name);
+      const bool match = chosen[i].matches(text, name);
       found[i] = found[i] || match;
       all = all && match;
     }

@@ -32,11 +32,7 @@ struct Selection {
   std::vector<std::string> unmatched;  // words that no case matches
 };
 
-// A word matches a case if it is part of the canonical text or of the name, or, where it holds * or ?, if it matches one
-// whole word of the text or the whole name as a file pattern does.
-bool matches(std::string_view word, std::string_view text, std::string_view name);
-
-// Cases that every word matches. No words: all cases.
+// Cases that every word matches (case_word.h). No words: all cases.
 Selection select(const std::vector<CaseLine>& cases, const std::vector<std::string>& words);
 
 }  // namespace assay::conformance

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "conformance/catalogue/catalogue.h"
+#include "conformance/catalogue/case_word.h"
 #include "conformance/levels/embedded_levels.h"
 #include "golden/io/fixture_error.h"
 #include "golden/io/text_file.h"
@@ -97,13 +97,13 @@ Level requirement_of(const std::string& word) {
 
 std::vector<std::size_t> required_by(const Level& level, const std::vector<std::string>& texts,
                                      const std::vector<std::string>& names) {
+  std::vector<std::vector<CaseWord>> selections;
+  for (const std::vector<std::string>& words : level.selections) selections.emplace_back(words.begin(), words.end());
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const bool required =
-        std::any_of(level.selections.begin(), level.selections.end(), [&](const std::vector<std::string>& words) {
-          return std::all_of(words.begin(), words.end(),
-                             [&](const std::string& word) { return matches(word, texts[i], names[i]); });
-        });
+    const bool required = std::any_of(selections.begin(), selections.end(), [&](const std::vector<CaseWord>& words) {
+      return std::all_of(words.begin(), words.end(), [&](const CaseWord& word) { return word.matches(texts[i], names[i]); });
+    });
     if (required) places.push_back(i);
   }
   return places;

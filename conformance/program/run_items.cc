@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "conformance/catalogue/case_word.h"
 #include "conformance/report/report.h"
 #include "golden/io/contained_reader.h"
 #include "golden/io/fixture_error.h"

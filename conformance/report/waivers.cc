@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "conformance/catalogue/case_word.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/report/report_counts.h"
 

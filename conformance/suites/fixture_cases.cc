@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "conformance/cases/former_words.h"
+#include "conformance/catalogue/case_word.h"
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/suites/failure_bundle.h"
 #include "conformance/suites/golden_cases.h"

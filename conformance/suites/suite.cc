@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "conformance/catalogue/case_word.h"
 #include "conformance/generate/generator.h"
 #include "conformance/generate/replay_steps.h"
 #include "conformance/judge/calls/content_faults.h"
@@ -102,7 +103,7 @@ void selection_of_fixtures(const std::vector<std::string>& words, Selection& sel
   for (const std::filesystem::path& file : all) {
     bool takes_part = false;
     try {
-      for (const Case& each : reader.read(file).cases) {
+      for (const Case& each : reader.outline(file).cases) {
         const std::string path = file.filename().string() + "/" + each.name;
         bool all_match = true;
         for (const std::string& word : words) {

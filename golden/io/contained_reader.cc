@@ -123,6 +123,12 @@ void ReadingProcess::fail_ended(const std::string& name) {
 }
 
 Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_out) {
+  return request(path, Extent::whole, left_out);
+}
+
+Fixture ReadingProcess::outline(const std::filesystem::path& path) { return request(path, Extent::outline, nullptr); }
+
+Fixture ReadingProcess::request(const std::filesystem::path& path, Extent extent, LeftOut* left_out) {
   const std::string name = path.string();
   if (name.size() > static_cast<std::size_t>(kPathLimit)) throw FixtureError(name, "", "its path is too long");
   if (child_ < 0) start();
@@ -134,6 +140,7 @@ Fixture ReadingProcess::read(const std::filesystem::path& path, LeftOut* left_ou
   try {
     Sender sender(channel_);
     sender.text(name);
+    sender.number(extent == Extent::outline ? 1 : 0);
     sender.flush();
     Receiver receiver(channel_, after(allowed));
     std::uint64_t answer = receiver.number(kFixture);

@@ -60,6 +60,9 @@ class ReadingProcess {
 
   Fixture read(const std::filesystem::path& path, LeftOut* left_out = nullptr);
 
+  // The cases without their tensors: names, ops and attributes, at a small part of the time. What is wrong with tensors shows in read().
+  Fixture outline(const std::filesystem::path& path);
+
   // The child that reads, or -1: none was started yet, or the last has ended.
   pid_t child() const { return child_; }
 
@@ -68,6 +71,7 @@ class ReadingProcess {
 
  private:
   void start();
+  Fixture request(const std::filesystem::path& path, Extent extent, LeftOut* left_out);
   [[noreturn]] void fail_ended(const std::string& name);
   std::string object_at_work() const;
 

@@ -33,7 +33,7 @@ struct Link {
 
 class Reader {
  public:
-  explicit Reader(ReadContext& context) : context_(context), file_(context) {}
+  Reader(ReadContext& context, Extent extent) : context_(context), file_(context), extent_(extent) {}
 
   LeftOut take_left_out() { return std::move(left_out_); }
 
@@ -109,7 +109,7 @@ class Reader {
       const H5I_type_t kind = H5Iget_type(child.get());
       if (is_case && (link.name == "in" || link.name == "out")) {
         if (kind != H5I_GROUP) context_.fail(child_path, "is not a group: expected a group of datasets");
-        read_tensors(child.get(), child_path, index, link.name == "out");
+        if (extent_ == Extent::whole) read_tensors(child.get(), child_path, index, link.name == "out");
         has_in = has_in || link.name == "in";
       } else if (kind == H5I_GROUP) {
         Handle subgroup(H5Gopen2(group.get(), link.name.c_str(), H5P_DEFAULT), H5Gclose);
@@ -264,6 +264,7 @@ class Reader {
 
   ReadContext& context_;
   OpenedFile file_;
+  Extent extent_;
   Fixture fixture_;
   std::int64_t objects_ = 0;
   std::int64_t total_ = 0;
@@ -285,12 +286,12 @@ void ReadContext::fail_hdf5(std::string_view object, std::string_view what) cons
 
 Fixture read_fixture(const std::filesystem::path& path, const ReadLimits& limits,
                      const std::function<void(std::int64_t)>& admitted, const std::function<void(std::string_view)>& begins,
-                     LeftOut* left_out) {
+                     LeftOut* left_out, Extent extent) {
   const std::lock_guard<std::mutex> lock(hdf5_mutex());
   const QuietHdf5 quiet;
   try {
     ReadContext context(path.string(), limits, begins);
-    Reader reader(context);
+    Reader reader(context, extent);
     Fixture fixture = reader.read(admitted);
     if (left_out != nullptr) *left_out = reader.take_left_out();
     return fixture;

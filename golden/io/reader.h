@@ -32,6 +32,9 @@ struct LeftOut {
   std::vector<std::string> named;  // the first of them, fit for a line of output: "attribute author of /", "dataset /raw/x"
 };
 
+// What is read of a fixture: all, or its cases without their tensors, which are neither opened nor checked.
+enum class Extent { whole, outline };
+
 // The fixture in a file, its cases in the order of their names (compared byte by byte).
 //
 // What is accepted (golden/schema.md):
@@ -61,6 +64,7 @@ struct LeftOut {
 // contained_reader.h for a file of unknown origin.
 Fixture read_fixture(const std::filesystem::path& path, const ReadLimits& limits = {},
                      const std::function<void(std::int64_t bytes)>& admitted = {},
-                     const std::function<void(std::string_view object)>& begins = {}, LeftOut* left_out = nullptr);
+                     const std::function<void(std::string_view object)>& begins = {}, LeftOut* left_out = nullptr,
+                     Extent extent = Extent::whole);
 
 }  // namespace assay::golden

@@ -64,7 +64,8 @@ struct Limits {
   std::int64_t used, spare;
 };
 
-void answer_one(int channel, const std::string& path, const Containment& containment, Limits limits, WorkingOn& working_on) {
+void answer_one(int channel, const std::string& path, Extent extent, const Containment& containment, Limits limits,
+                WorkingOn& working_on) {
   Sender sender(channel);
   note(working_on, "");
   arm(time_for(containment, stored_size(path.c_str())));
@@ -87,7 +88,7 @@ void answer_one(int channel, const std::string& path, const Containment& contain
           std::int64_t needed = 0;
           if (!__builtin_mul_overflow(bytes, 3, &needed)) limit_address_space(limits.used, needed + limits.spare);
         },
-        [&](std::string_view object) { note(working_on, object); }, &left_out);
+        [&](std::string_view object) { note(working_on, object); }, &left_out, extent);
     note(working_on, "");
     sender.number(kFixture);
     sender.fixture(std::move(fixture));
@@ -121,7 +122,9 @@ void serve_reading(int channel, const Containment& containment, std::int64_t spa
     while (true) {
       ::alarm(0);
       Receiver receiver(channel);
-      answer_one(channel, receiver.text(kPathLimit), containment, limits, working_on);
+      const std::string path = receiver.text(kPathLimit);
+      const bool is_outline = receiver.number(1) == 1;
+      answer_one(channel, path, is_outline ? Extent::outline : Extent::whole, containment, limits, working_on);
     }
   } catch (const ChannelClosed&) {
   } catch (const std::bad_alloc&) {
