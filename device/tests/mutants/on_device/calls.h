@@ -50,7 +50,7 @@ class OpenLibrary {
   OpenLibrary(const std::string& path, int device);
   const Library& mutants() const { return *mutants_; }
   std::string device();
-  // The judge's verdict, and how long it took.
+  // The judge's verdict.
   conformance::Judgement judge(const Call& call);
   // Makes the call with no mutant, and notes what it reaches. Says why a call does not pass. Errors: std::runtime_error where the
   // device fails.
@@ -59,6 +59,7 @@ class OpenLibrary {
   bool plant(int number);
 
  private:
+  conformance::Judgement judge(const Call& call, std::int64_t limit_seconds);
   conformance::Backend& backend(int way);
   const Library* mutants_ = nullptr;
   int device_;
