@@ -6,9 +6,11 @@
 #include <mutex>
 #include <set>
 
+#include "conformance/cases/case_schema.h"
 #include "conformance/catalogue/case_text.h"
 #include "conformance/catalogue/case_word.h"
 #include "conformance/catalogue/catalogue_parts.h"
+#include "conformance/catalogue/lines_of_the_build.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -45,6 +47,12 @@ std::string_view name_of(Profile profile) {
 }
 
 namespace {
+
+std::vector<CaseLine> parsed(std::string_view text) {
+  std::vector<CaseLine> lines;
+  while (!text.empty()) lines.push_back(parse_case_line(take_word(text, '\n')));
+  return lines;
+}
 
 // The cases of a profile begin with those of the smaller one. What computes lines from those before it does not see the covers: they
 // would change what it computes, and are put in afterwards.
@@ -94,9 +102,14 @@ const std::vector<CaseLine>& catalogue(Profile profile) {
   static std::array<std::vector<CaseLine>, 3> made;
   static std::array<std::once_flag, 3> is_made;
   const auto place = static_cast<std::size_t>(profile);
-  std::call_once(is_made[place], [&] { made[place] = lines_of(profile, true); });
+  std::call_once(is_made[place], [&] {
+    const std::string_view written = profile == Profile::standard ? lines_of_the_build() : std::string_view();
+    made[place] = written.empty() ? lines_of(profile, true) : parsed(written);
+  });
   return made[place];
 }
+
+std::vector<CaseLine> computed_catalogue(Profile profile) { return lines_of(profile, true); }
 
 std::vector<CaseLine> catalogue_without_covers(Profile profile) { return lines_of(profile, false); }
 

@@ -21,8 +21,10 @@ enum class Profile { smoke, standard, full };
 std::optional<Profile> profile_named(std::string_view name);
 std::string_view name_of(Profile profile);
 
-// Computed at the first call of a process and kept: standard takes about a second.
+// Kept after the first call of a process. The standard profile takes a second to compute: the build did that (lines_of_the_build.h).
 const std::vector<CaseLine>& catalogue(Profile profile);
+// The same, computed now.
+std::vector<CaseLine> computed_catalogue(Profile profile);
 // Without the lines of cover_*.txt, which `assay selftest --cover-profiles` adds where other lines of the profile do not find a
 // planted fault.
 std::vector<CaseLine> catalogue_without_covers(Profile profile);

@@ -23,6 +23,8 @@ TEST(Catalogue, IsComputedOnceInAProcess) {
     EXPECT_EQ(&catalogue(profile), &catalogue(profile));
 }
 
+TEST(Catalogue, IsWhatTheBuildWrote) { EXPECT_EQ(catalogue(Profile::standard), computed_catalogue(Profile::standard)); }
+
 TEST(Catalogue, GrowsFromSmokeToFullWithoutRepeating) {
   const auto &smoke = catalogue(Profile::smoke), &standard = catalogue(Profile::standard), &full = catalogue(Profile::full);
   EXPECT_GE(smoke.size(), 40u);
