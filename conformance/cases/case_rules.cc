@@ -143,8 +143,8 @@ void require_quantize(const CaseLine& line) {
   if (line.text("data") == "adversarial_transform") {
     require(line.integer("hadamard") == 1, "hadamard", "0", "1 with data=adversarial_transform");
   }
-  if (line.text("data") == "adversarial_four_over_six") {
-    require(four_over_six, "four_over_six", "off", "mae or mse with data=adversarial_four_over_six");
+  if (line.text("data") == "adversarial_four_over_six" || line.text("data") == "adversarial_thresholds") {
+    require(four_over_six, "four_over_six", "off", "mae or mse with data=" + line.text("data"));
   }
 }
 
@@ -181,6 +181,10 @@ void require_product_data(const CaseLine& line) {
   if (line.text("data") == "integers" || line.text("data") == "wide_sums") {
     const std::string scales = line.text("scales");
     require(scales == "pow2" || scales == "ones", "scales", scales, "pow2 or ones with data=" + line.text("data"));
+  }
+  if (line.text("data") == "adversarial_thresholds") {
+    require(line.text("kind") == "bf16" || line.text("kind") == "f16", "kind", line.text("kind"),
+            "bf16 or f16 with data=adversarial_thresholds: other codes do not reach the smallest normal value");
   }
   if (line.text("data") == "unit_probes") {  // D is then the accumulator
     require(line.text("kind") != "nvfp4", "kind", "nvfp4", "another kind with data=unit_probes: its units have one arithmetic");

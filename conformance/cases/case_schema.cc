@@ -17,13 +17,13 @@ using enum ValueKind;
 constexpr std::string_view kValuePatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special nans ties sparse one_hot clustered every_code integers "
     "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias adversarial_infinities adversarial_four_over_six "
-    "adversarial_transform";
+    "adversarial_transform adversarial_thresholds";
 constexpr std::string_view kOperandPatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special sparse one_hot clustered every_code integers wide_sums block_scales "
-    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes step_edges";
+    "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes step_edges adversarial_thresholds";
 constexpr std::string_view kLayerPatterns = "uniform normal full_exponent near_underflow every_special sparse one_hot clustered integers block_scales";
 // Scales that are inputs (generate/scales.h).
-constexpr std::string_view kScales = "plain pow2 edge ones specials opposed negative two_roundings";
+constexpr std::string_view kScales = "plain pow2 edge ones specials opposed negative two_roundings extremes";
 
 constexpr std::string_view kRecipes = "tensor_current tensor_delayed block_1x128 block_128x128 mxfp8 nvfp4";
 constexpr std::string_view kStorages =
@@ -241,7 +241,7 @@ std::vector<OpSchema> make_schema() {
      {"scale_layout", choice, "compact", "compact swizzled", "recipe=mxfp8|nvfp4", "order of the block scales"},
      {"e4m3_max", integer, "448", "448 256", "recipe=nvfp4", "largest block scale"},
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
-     {"scales", choice, "plain", "plain pow2 edge ones specials negative two_roundings", "", "the scales"},
+     {"scales", choice, "plain", "plain pow2 edge ones specials negative two_roundings extremes", "", "the scales"},
      {"data", choice, "uniform", "uniform full_exponent near_underflow specials every_special every_code", "", "pattern of the codes"},
      kSeed, kReplay, kContract, kFaultPacked}});
 

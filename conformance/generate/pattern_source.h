@@ -100,4 +100,7 @@ std::uint32_t unit_probe(const Source& s, std::int64_t row, std::int64_t column)
 // step_edges.cc
 std::uint32_t step_edges(const Source& s, std::int64_t row, std::int64_t column);
 
+// thresholds.cc
+std::uint32_t adversarial_thresholds(const Source& s, std::int64_t row, std::int64_t column);
+
 }  // namespace assay::conformance

@@ -246,6 +246,7 @@ constexpr Pattern kPatterns[] = {
     {{"adversarial_promotion", "f32 additions between promotion blocks of K that are ties"}, adversarial_promotion},
     {{"unit_probes", "sums that tell one tensor-core unit from another (unit_probes.h)"}, unit_probe},
     {{"step_edges", "sums that one field of a tensor-core unit more or less changes: its grid, floor, accumulator and step"}, step_edges},
+    {{"adversarial_thresholds", "sums at the smallest normal value of D and a quarter of its last place below; 4over6: ties under either scale, with equal errors"}, adversarial_thresholds},
 };
 // clang-format on
 

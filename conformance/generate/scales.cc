@@ -66,6 +66,12 @@ std::uint32_t scale_code(const ScaleRequest& r, const CounterRandom& random, std
     if (r.type == Format::e4m3) return r.opposed_low ? 0x08 : 0x7E;
     return r.opposed_low ? 0x0080'0000 : 0x7F7F'FFFF;
   }
+  if (r.kind == ScaleKind::extremes) {
+    const bool least = (g + i + j) % 2 != 0;
+    if (r.type == Format::e8m0) return least ? 0x00 : 0xFE;
+    if (r.type == Format::e4m3) return least ? 0x01 : 0x7E;
+    return least ? 0x0000'0001 : 0x7F7F'FFFF;
+  }
   if (r.kind == ScaleKind::two_roundings && (g + i + j) % 2 == 0) {
     return compose(fields_of(Format::f32), false, beside_tie(r.tie_bits, w[0]), exponent - 23);
   }
@@ -102,6 +108,7 @@ ScaleKind scale_kind_of(const std::string& word) {
          : word == "specials" ? ScaleKind::specials
          : word == "opposed"  ? ScaleKind::opposed
          : word == "negative" ? ScaleKind::negative
+         : word == "extremes" ? ScaleKind::extremes
                               : ScaleKind::two_roundings;
 }
 

@@ -20,6 +20,7 @@ enum class ScaleKind {
   opposed,        // of the first operand the largest finite, of the second the smallest normal: `opposed_low`
   negative,       // plain ones, of which the first and about half of the others are negative: none of E8M0
   two_roundings,  // f32: three times the scale lies beside a tie of bf16, by less than f32 holds, in every other block
+  extremes,       // the largest finite one and the least positive one in turn along groups and blocks
 };
 ScaleKind scale_kind_of(const std::string& word);
 

@@ -128,6 +128,8 @@ const Bad kBad[] = {
     {"quantize recipe=block_1x128 data=adversarial_eps K=1 R=1", "eps is 0: expected more than 0"},
     {"quantize recipe=nvfp4 data=adversarial_transform K=16 R=16", "hadamard is 0: expected 1 with data=adversarial_transform"},
     {"quantize recipe=nvfp4 data=adversarial_four_over_six K=16 R=16", "four_over_six is off: expected mae or mse"},
+    {"quantize recipe=nvfp4 data=adversarial_thresholds K=16 R=16", "four_over_six is off: expected mae or mse with data=adversarial_thresholds"},
+    {"grouped_gemm kind=mxfp8 data=adversarial_thresholds splits=4 N=8 K=8", "kind is mxfp8: expected bf16 or f16 with data=adversarial_thresholds"},
     {"quantize recipe=mxfp8 splits=1,,2 K=1", "splits is : expected rows separated by commas"},
     {"quantize recipe=mxfp8 splits=1,-2 K=1", "splits is -2: expected rows separated by commas"},
     {"quantize recipe=mxfp8 splits=one(4,8,4) K=1", "splits is one(4,8,4): expected a group below 4"},

@@ -1,5 +1,5 @@
 // Data patterns: the property of each, checked in double arithmetic on the values of its bits. Patterns of ties, thresholds,
-// orders and widths of sums: adversarial_patterns_test.cc.
+// orders and widths of sums: adversarial_patterns_test.cc, step_edges_test.cc, thresholds_test.cc.
 
 #include "conformance/generate/patterns.h"
 
@@ -112,6 +112,7 @@ const PinnedPattern kPinnedPatterns[] = {
     {"adversarial_promotion", 0x509b3f5db7dc5c30},
     {"unit_probes", 0xfbd12a57710d2080},
     {"step_edges", 0x5ac6045b216cd508},
+    {"adversarial_thresholds", 0xe35481a13404cc47},
 };
 INSTANTIATE_TEST_SUITE_P(All, PatternDigests, testing::ValuesIn(kPinnedPatterns));
 

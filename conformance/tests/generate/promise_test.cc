@@ -109,7 +109,7 @@ std::string broken(std::string_view pattern, const Content& c, Format type, bool
 const std::set<std::string_view> kElsewhere{"uniform", "normal", "clustered", "block_scales", "ties", "adversarial_midpoints", "adversarial_amax",
                                             "adversarial_eps",
                                             "adversarial_dbias", "adversarial_infinities", "adversarial_four_over_six", "adversarial_transform", "wide_sums", "adversarial_output_ties",
-                                            "adversarial_alignment", "adversarial_promotion", "adversarial_cancelling", "unit_probes", "step_edges", "fused_ties"};
+                                            "adversarial_alignment", "adversarial_promotion", "adversarial_cancelling", "unit_probes", "step_edges", "fused_ties", "adversarial_thresholds"};
 const std::set<std::string_view> kHere{"specials", "every_special", "nans", "subnormals", "near_underflow", "zeros", "sparse", "one_hot",
                                        "integers", "every_code", "full_exponent"};
 
@@ -301,6 +301,28 @@ TEST(Promise, OfScalesAndAddendsIsKept) {
   }
   EXPECT_EQ(met, (std::set<std::string>{"every_special", "negative", "negative E4M3", "negative_zeros", "opposed", "plain", "pow2", "edge", "ones", "specials",
                                         "two_roundings"}));
+}
+
+// The largest finite scale and the least positive one, in turn along groups, rows and blocks.
+TEST(Promise, OfExtremeScalesIsKept) {
+  const Case rows = generate(parse_case_line("dequantize recipe=block_1x128 R=3 K=512 scales=extremes"));
+  const Case groups = generate(parse_case_line("dequantize recipe=tensor_current splits=2,3,1 K=8 scales=extremes"));
+  const Case codes = generate(parse_case_line("grouped_gemm kind=nvfp4 scale_layout=compact splits=2,3 N=16 K=64 scales=extremes"));
+  const Case powers = generate(parse_case_line("grouped_gemm kind=mxfp8 scale_layout=compact splits=1 N=16 K=128 scales=extremes"));
+  const Tensor& f32 = rows.in.at("rowwise_scale_inv");
+  for (std::int64_t block = 0; block < 4; ++block) {
+    for (std::int64_t row = 0; row < 3; ++row) {
+      const std::uint32_t code = f32.as<std::uint32_t>()[block * f32.shape[1] + row];
+      EXPECT_EQ(code, (block + row) % 2 == 0 ? 0x7F7F'FFFFu : 1u) << block << " " << row;
+    }
+  }
+  for (std::int64_t g = 0; g < 3; ++g) EXPECT_EQ(groups.in.at("rowwise_scale_inv").as<std::uint32_t>()[g], g % 2 == 0 ? 0x7F7F'FFFFu : 1u);
+  for (const char* name : {"x_rowwise_scale_inv", "w_rowwise_scale_inv"}) {
+    for (std::int64_t block = 0; block < 4; ++block) {
+      EXPECT_EQ(codes.in.at(name).as<std::uint8_t>()[block], block % 2 == 0 ? 0x7E : 0x01) << name;
+      EXPECT_EQ(powers.in.at(name).as<std::uint8_t>()[block], block % 2 == 0 ? 0xFE : 0x00) << name;
+    }
+  }
 }
 
 // Amaxes that differ from the amax of the tensor.
