@@ -67,7 +67,7 @@ struct Output {
 
   __device__ Output(const Problem& problem, const Tile& tile) : m(tile.m), n(static_cast<std::uint32_t>(problem.n)) {
     const std::int64_t at = std::int64_t{tile.first_row} * n;
-    d = static_cast<Code*>(problem.d) + at;
+    d = problem.d_list != nullptr ? static_cast<Code*>(problem.d_list[tile.group]) : static_cast<Code*>(problem.d) + at;
     c = problem.c == nullptr ? d : static_cast<const Code*>(problem.c) + at;
     bias = problem.bias == nullptr ? nullptr : static_cast<const Code*>(problem.bias) + std::int64_t{tile.group} * n;
     const int scalar = problem.scalars_per_group ? tile.group : 0;

@@ -15,7 +15,7 @@
 #include "device/layout/group_table.cuh"
 #include "device/support/call_checks.h"
 #include "device/support/call_device.h"
-#include "device/support/launch_check.h"
+#include "device/support/launch.cuh"
 #include "device/support/multiprocessors.h"
 
 namespace assay::device {
@@ -88,9 +88,9 @@ CUtensorMap map_of(const void* matrix, std::int64_t rows, std::int64_t depth, in
 // Of no group yet: loads.cuh fills in where a group's matrix lies and how large it is.
 CUtensorMap map_of_groups(const void* matrices, int box_rows) { return map_of(matrices, kTileRows, kBlockK, box_rows); }
 
-// The parts of the workspace of layout NT: maps, then copies of groups (aligned_copies.cuh).
+// The parts of the workspace of layout NT: maps, where D of each group lies, copies of groups (aligned_copies.cuh).
 struct Parts {
-  std::int64_t a_copies, b_copies, bytes;  // first bytes, and all
+  std::int64_t d_list, a_copies, b_copies, bytes;  // first bytes, and all
 };
 
 bool has_copies(const GroupedGemmCall& call) { return call.rows_multiple % 16 != 0; }
@@ -100,7 +100,8 @@ Parts parts_of(const GroupedGemmCall& call, int multiprocessors) {
   const auto rounded = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
   const std::int64_t runs = has_copies(call) ? call.rows.capacity / 16 + call.rows.groups : 0;  // of a row, all groups
   Parts parts{};
-  parts.a_copies = rounded(std::max(multiprocessors, 2) * static_cast<std::int64_t>(kMapsOfBlock * sizeof(CUtensorMap)));
+  parts.d_list = rounded(std::max(multiprocessors, 2) * static_cast<std::int64_t>(kMapsOfBlock * sizeof(CUtensorMap)));
+  parts.a_copies = parts.d_list + rounded(call.rows.groups * static_cast<std::int64_t>(sizeof(void*)));
   parts.b_copies = parts.a_copies + rounded(runs * 16 * call.N);
   parts.bytes = parts.b_copies + rounded(runs * 16 * call.K);
   return parts;
@@ -121,6 +122,25 @@ void put_operands(const Shape& shape, const GroupedGemmCall& call, const Choice&
   problem.a = {static_cast<const std::uint8_t*>(shape.a.data), copies(parts.a_copies)};
   problem.b = {static_cast<const std::uint8_t*>(shape.b.data), copies(parts.b_copies)};
   problem.maps = static_cast<CUtensorMap*>(call.workspace);
+}
+
+// The list of the host as an argument: a captured launch keeps it.
+struct PlacesOfD {
+  void* of_group[kMaxGroups];
+};
+
+__global__ void store_places(const __grid_constant__ PlacesOfD places, int groups, void** to) {
+  const int group = static_cast<int>(threadIdx.x);
+  if (group < groups) to[group] = places.of_group[group];
+}
+
+// call.d_list in the workspace; enqueues what puts it there.
+void* const* stored_list(const GroupedGemmCall& call, int multiprocessors, Stream stream) {
+  auto** const to = reinterpret_cast<void**>(static_cast<std::uint8_t*>(call.workspace) + parts_of(call, multiprocessors).d_list);
+  PlacesOfD places{};
+  std::copy_n(call.d_list, call.rows.groups, places.of_group);
+  launch_kernel("FP8 block GEMM: store_places", store_places, 1, kMaxGroups, 0, stream, places, call.rows.groups, to);
+  return to;
 }
 
 Kernel kernel_of(const Shape& shape, const Choice& choice) {
@@ -204,8 +224,28 @@ int blocks_for(const GroupedGemmCall& call, const Fp8BlockSettings& settings, co
   return static_cast<int>(std::min<std::int64_t>(tiles, std::max(used / choice.cluster, 1))) * choice.cluster;
 }
 
+// Code for 90a and code for 90, which lacks the instructions of the copy engine and the tensor core, are told apart by the block that this
+// kernel takes at most: no launch.
+constexpr int kThreadsFor90a = 32;
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define ASSAY_THREADS_OF_PROBE kThreadsFor90a
+#else
+#define ASSAY_THREADS_OF_PROBE (2 * kThreadsFor90a)
+#endif
+__global__ void __launch_bounds__(ASSAY_THREADS_OF_PROBE) built_for() {}
+#undef ASSAY_THREADS_OF_PROBE
+
+// Where the current device is SM90.
+bool is_built_for_90a() {
+  static const bool is = [] {
+    cudaFuncAttributes attributes{};
+    check_cuda(cudaFuncGetAttributes(&attributes, built_for), "cudaFuncGetAttributes of the FP8 block GEMM");
+    return attributes.maxThreadsPerBlock == kThreadsFor90a;
+  }();
+  return is;
+}
+
 std::string ragged_missing(const GroupedGemmCall& call) {
-  if (call.d_list != nullptr) return "the FP8 block GEMM takes D in one buffer";
   const std::int64_t runs = call.rows.capacity / 16 + call.rows.groups, wider = std::max(call.N, call.K);
   if (has_copies(call) && wider > 0 && runs > (std::int64_t{1} << 31) / wider)  // counted in 32 bits
     return "the FP8 block GEMM takes rows.capacity / 16 + rows.groups of at most " +
@@ -251,6 +291,8 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
   check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
   check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
   if (major != 9 || minor != 0) return "the FP8 block GEMM is for SM90; this device is SM" + std::to_string(10 * major + minor);
+  if (!is_built_for_90a())
+    return "the FP8 block GEMM needs a build for 90a (ASSAY_CUDA_ARCHITECTURES=90a-real); this one is for 90";
   return "";
 }
 
@@ -259,18 +301,22 @@ std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const F
   return parts_of(call, multiprocessors_for(settings, device_multiprocessors())).bytes;
 }
 
+void check_fp8_block_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
+  check_grouped_gemm(call);
+  check_settings(settings, call);
+  check_scales(shape_of(call));
+  const std::string missing = fp8_block_gemm_missing(call, settings);
+  if (!missing.empty()) throw NotSupported(missing);
+}
+
 void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Stream stream) {
   const CallDevice on(stream, {{"x.data", call.x.data},
                                {"w.data", call.w.data},
                                {"dy.data", call.dy.data},
                                {"d", call.d},
                                {"rows.splits", call.rows.splits}});
-  check_grouped_gemm(call);
-  check_settings(settings, call);
+  check_fp8_block_gemm(call, settings);
   const Shape shape = shape_of(call);
-  check_scales(shape);
-  const std::string missing = fp8_block_gemm_missing(call, settings);
-  if (!missing.empty()) throw NotSupported(missing);
   const bool ragged = call.layout == GemmLayout::NT;
   if (ragged) check_workspace(call.workspace, call.workspace_bytes, fp8_block_gemm_workspace_bytes(call, settings));
   const bool no_rows = ragged ? shape.m == 0 : call.rows.splits == nullptr && call.rows.capacity == 0;
@@ -287,8 +333,9 @@ void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings&
   problem.alpha = call.alpha, problem.beta = call.beta, problem.scalars_per_group = call.scalars_per_group;
   problem.d_type = call.d_type;
   problem.status = call.status;
-  if (call.rows.capacity > 0 && (ragged || shape.depth > 0))
-    put_operands(shape, call, choice, multiprocessors_for(settings, device_multiprocessors()), problem);
+  const int multiprocessors = multiprocessors_for(settings, device_multiprocessors());
+  if (call.rows.capacity > 0 && (ragged || shape.depth > 0)) put_operands(shape, call, choice, multiprocessors, problem);
+  if (call.d_list != nullptr) problem.d_list = stored_list(call, multiprocessors, stream);
   launch(kernel_of(shape, choice), blocks_for(call, settings, choice, stream), choice.cluster, problem, stream);
 }
 

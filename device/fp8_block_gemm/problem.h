@@ -54,8 +54,9 @@ struct Problem {
   std::int64_t m, n, depth;     // those that are the same in every group
   const float *a_scales, *b_scales;
   void* d;
-  const void* c;     // as d; null: d itself
-  const void* bias;  // [groups, n], or null
+  void* const* d_list;  // ragged, in place of d: [groups] in device memory; null: none
+  const void* c;        // as d; null: d itself
+  const void* bias;     // [groups, n], or null
   const float *alpha, *beta;
   bool scalars_per_group;
   Format d_type;  // f32, bf16, f16; of c and bias too

@@ -1,5 +1,5 @@
-// Whether D of the FP8 block GEMM depends on anything but its operands: multiprocessors, clusters, neighbours, the place of a group,
-// repetition, other work on the device. Needs a GPU of SM90.
+// Whether D of the FP8 block GEMM depends on anything but its operands: multiprocessors, clusters, neighbours, the place of a group, a
+// list of places of D, repetition, other work on the device. Needs a GPU of SM90.
 //
 //   device_fp8_block_independence [--calls N]
 //
@@ -128,6 +128,17 @@ class Product {
     return output();
   }
 
+  // NT: D as a list, in which each group has the place of another one: the first that of the last.
+  std::vector<std::uint32_t> run_in_list() const {
+    std::vector<void*> list;
+    for (std::size_t i = groups_.size(); i-- > 0;) list.push_back(d_.as<float>() + static_cast<std::int64_t>(i) * kN * kK);
+    GroupedGemmCall listed = call_;
+    listed.d = nullptr, listed.d_list = list.data();
+    clear();
+    fp8_block_grouped_gemm(listed, {}, nullptr);
+    return output();
+  }
+
   // The words of group `index` in the output.
   std::vector<std::uint32_t> of_group(const std::vector<std::uint32_t>& words, std::size_t index) const {
     std::int64_t first = 0;
@@ -240,6 +251,14 @@ void compare_neighbours(const Kind& kind, const Group& group, Comparison& result
   }
 }
 
+void compare_lists(const Kind& kind, const Product& product, const std::vector<std::uint32_t>& expected, std::size_t groups,
+                   Comparison& result) {
+  const std::vector<std::uint32_t> words = product.run_in_list();
+  for (std::size_t i = 0; i < groups; ++i)
+    result.expect(product.of_group(words, groups - 1 - i) == product.of_group(expected, i),
+                  std::string(kind.name) + ", group " + std::to_string(i) + " of a list");
+}
+
 void compare_calls(const Kind& kind, const Product& product, const std::vector<std::uint32_t>& expected, int calls,
                    Comparison& result) {
   for (int i = 0; i < calls; ++i)
@@ -291,6 +310,7 @@ int compare(int calls) {
     const std::vector<std::uint32_t> expected = product.run(), expected_of_other = other.run();
     compare_settings(kind, product, expected, result);
     for (const Group& group : {Group{21, 300}, Group{22, 128}, Group{23, 1}}) compare_neighbours(kind, group, result);
+    if (kind.layout == GemmLayout::NT) compare_lists(kind, product, expected, groups.size(), result);
     compare_calls(kind, product, expected, calls, result);
     compare_streams(kind, product, other, expected, expected_of_other, result);
     std::printf("%s: %d outputs compared\n", kind.name, result.made() - before);
