@@ -21,7 +21,8 @@ install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${assay_package_dir} C
 
 # What callers of assay::device include; everything else below device/ is internal.
 set(assay_device_headers
-  emulated_gemm/emulated_gemm.h cublaslt/cublaslt_gemm.h cublaslt/cublaslt_library.h cublaslt/gemm_workspaces.h gemm/grouped_gemm.h
+  emulated_gemm/emulated_gemm.h cublaslt/cublaslt_gemm.h cublaslt/cublaslt_library.h cublaslt/gemm_workspaces.h
+  fp8_block_gemm/fp8_block_gemm.h gemm/grouped_gemm.h
   layout/groups.h layout/offsets.h layout/swizzle.h layout/token_permutation.h
   linear/grouped_linear.h linear/linear_kernels.h linear/linear_path.h linear/linear_pool.h linear/linear_steps.h linear/linear_storage.h
   dbias/dbias.h quantize/by_rule/by_rule.h quantize/by_rule/program.h quantize/delayed_scaling.h dequantize/dequantize.h quantize/quantize.h

@@ -135,8 +135,8 @@ class GroupedLinear {
   // Allocates memory for `rows` rows per call; a smaller number changes nothing. Not allowed while a microbatch is in flight or a
   // stream is captured.
   void reserve(std::int64_t rows);
-  // Allocates set-up buffers for eager calls on this stream and for the next `captures` captures on it, some KiB each; path
-  // emulated needs none. An eager call does it too, for kCapturesAhead captures.
+  // Allocates set-up buffers for eager calls on this stream and for the next `captures` captures on it, some KiB each; only path
+  // cublaslt needs any. An eager call does it too, for kCapturesAhead captures.
   // Errors: InvalidArgument; CudaError.
   void reserve_setup(Stream stream, int captures = GemmWorkspaces::kCapturesAhead);
 

@@ -9,6 +9,7 @@
 #include "device/cublaslt/cublaslt_gemm.h"
 #include "device/dbias/dbias.h"
 #include "device/emulated_gemm/emulated_gemm.h"
+#include "device/fp8_block_gemm/fp8_block_gemm.h"
 #include "device/quantize/quantize.h"
 
 namespace assay::device {
@@ -28,6 +29,11 @@ struct LinearKernels {
   decltype(&cublaslt_grouped_gemm) multiply_by_cublaslt;
   decltype(&emulated_gemm_workspace_bytes) emulated_bytes;
   decltype(&emulated_grouped_gemm) multiply_by_emulated;
+  decltype(&fp8_block_gemm_missing) assay_missing;
+  decltype(&fp8_block_gemm_plan) assay_plan;
+  decltype(&check_fp8_block_gemm) check_assay;
+  decltype(&fp8_block_gemm_workspace_bytes) assay_bytes;
+  decltype(&fp8_block_grouped_gemm) multiply_by_assay;
 
   // Why the library lacks this product on `architecture` (90, 100, ...), also if there is no library; empty: it has it.
   std::string (*missing)(const GroupedGemmCall& call, int architecture);

@@ -8,7 +8,32 @@
 
 namespace assay::device {
 
-const char* name_of(GemmPath path) { return path == GemmPath::cublaslt ? "cublaslt" : "emulated"; }
+const char* name_of(GemmPath path) {
+  return path == GemmPath::cublaslt ? "cublaslt" : path == GemmPath::emulated ? "emulated" : "assay";
+}
+
+namespace {
+
+// What a path lacks of the products that are needed, in the form in which they will run: the first reason, after the step's name; empty:
+// nothing. `lacks`: why the path does not have this one.
+template <class Lacks>
+std::string first_missing(const LinearConfig& config, const LinearNeeds& needs, const Lacks& lacks) {
+  static constexpr float kOnDevice = 1;  // placeholder for an address that is given; not read
+  std::string missing;
+  const auto ask = [&](bool needed, GemmLayout layout, Format d_type) {
+    if (!needed || !missing.empty()) return;
+    GroupedGemmCall call = product_of(config, layout, d_type);
+    if (layout == GemmLayout::NT) call.beta = &kOnDevice;
+    missing = lacks(call);
+    if (!missing.empty()) missing = std::string(step_name(layout)) + ": " + missing;
+  };
+  ask(true, GemmLayout::TN, config.type);
+  ask(needs.dgrad, GemmLayout::NN, config.type);
+  ask(needs.wgrad, GemmLayout::NT, needs.dw_type);
+  return missing;
+}
+
+}  // namespace
 
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
                                 const LinearKernels& kernels) {
@@ -26,34 +51,32 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
             {}};
   }
   if (const std::string why = kernels.missing_code(); !why.empty()) return {LinearVerdict::refused, "refused: " + why, {}};
-  static constexpr float kOnDevice = 1;  // placeholder for an address that is given; not read
-  std::string missing;
-  const auto ask = [&](bool needed, GemmLayout layout, Format d_type) {
-    if (!needed || !missing.empty()) return;
-    GroupedGemmCall call = product_of(config, layout, d_type);
-    if (layout == GemmLayout::NT) call.beta = &kOnDevice;
-    missing = kernels.missing(call, architecture);
-    if (!missing.empty()) missing = std::string(step_name(layout)) + ": " + missing;
-  };
-  ask(true, GemmLayout::TN, config.type);
-  ask(needs.dgrad, GemmLayout::NN, config.type);
-  ask(needs.wgrad, GemmLayout::NT, needs.dw_type);
+  std::string own_missing;
+  if (config.recipe == LinearRecipe::block && architecture == 90) {
+    own_missing = first_missing(config, needs, [&](const GroupedGemmCall& call) { return kernels.assay_missing(call, {}); });
+    if (own_missing.empty()) return {LinearVerdict::assay, "assay: one kernel of our own for every product on sm90", {}};
+    own_missing = "; not assay: " + own_missing;
+  }
+  const std::string missing =
+      first_missing(config, needs, [&](const GroupedGemmCall& call) { return kernels.missing(call, architecture); });
   if (missing.empty()) {
     return {LinearVerdict::cublaslt,
             "cublaslt: cuBLASLt " + version_text(kernels.library_version()) + " has every product on sm" +
-                std::to_string(architecture),
+                std::to_string(architecture) + own_missing,
             {}};
   }
   // The architecture whose arithmetic the emulated GEMM uses: only Hopper has block scaling, only later ones MXFP8 and NVFP4.
   const bool later = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
-  return {LinearVerdict::emulated, "emulated: " + missing, later ? "sm100" : "sm90"};
+  return {LinearVerdict::emulated, "emulated: " + missing + own_missing, later ? "sm100" : "sm90"};
 }
 
 LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs) {
   if (choice.verdict == LinearVerdict::refused) throw NotSupported(choice.reason);
   LinearPath made;
-  made.path = choice.verdict == LinearVerdict::cublaslt ? GemmPath::cublaslt : GemmPath::emulated;
-  if (made.path == GemmPath::cublaslt) return made;
+  made.path = choice.verdict == LinearVerdict::cublaslt   ? GemmPath::cublaslt
+              : choice.verdict == LinearVerdict::emulated ? GemmPath::emulated
+                                                          : GemmPath::assay;
+  if (made.path != GemmPath::emulated) return made;
   const auto arithmetic = [&](GemmLayout layout, Format d_type) -> EmulatedArithmetic {
     const AccumulationPlan* const plan = plan_for(plan_key_of(product_of(config, layout, d_type), choice.arithmetic));
     if (plan == nullptr) {

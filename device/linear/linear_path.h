@@ -7,6 +7,7 @@
 
 #include "device/cublaslt/cublaslt_gemm.h"
 #include "device/emulated_gemm/emulated_gemm.h"
+#include "device/fp8_block_gemm/fp8_block_gemm.h"
 #include "reference/linear/linear_config.h"
 
 namespace assay::device {
@@ -14,16 +15,17 @@ namespace assay::device {
 struct LinearKernels;
 const LinearKernels& device_kernels();  // linear_kernels.h
 
-enum class GemmPath : std::uint32_t { cublaslt = 0, emulated = 1 };
+enum class GemmPath : std::uint32_t { cublaslt = 0, emulated = 1, assay = 2 };  // assay: fp8_block_grouped_gemm()
 const char* name_of(GemmPath path);
 
 // How one product is computed.
 struct LinearProduct {
   const CublasLtAlgorithm* algorithm = nullptr;  // cublaslt; null: the heuristic's first
   EmulatedArithmetic arithmetic;                 // emulated
+  Fp8BlockSettings fp8_block;                    // assay
 };
 
-// A layer's three products share a path; each has its own algorithm or arithmetic. The objects that the pointers name
+// A layer's three products share a path; each has its own algorithm, arithmetic or settings. The objects that the pointers name
 // must outlive every call with this path.
 struct LinearPath {
   GemmPath path = GemmPath::cublaslt;
@@ -37,7 +39,7 @@ struct LinearNeeds {
   Format dw_type = Format::f32;
 };
 
-enum class LinearVerdict : std::uint32_t { cublaslt = 0, emulated = 1, refused = 2 };
+enum class LinearVerdict : std::uint32_t { cublaslt = 0, emulated = 1, refused = 2, assay = 3 };
 
 // A choice and its reason, in one line that begins with it: "emulated: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)".
 struct LinearChoice {
@@ -46,10 +48,10 @@ struct LinearChoice {
   std::string_view arithmetic;  // emulated: the architecture whose plans fit, "sm90" or "sm100"; else empty
 };
 
-// cublaslt if the library has all the products that are needed, else emulated; refused where no path can run, also because this
-// build has no code for the current device. `architecture` is the device's: 80, 90, 100, ... The choice depends on types only. A
-// size that the library does not take (mostly rows of a matrix that are not a multiple of 16 bytes) is reported by the step, as
-// NotSupported.
+// assay for block scaling on SM90, unless its kernel lacks a product that is needed; else cublaslt if the library has all of them, else
+// emulated; refused where no path can run, also because this build has no code for the current device. `architecture` is the device's:
+// 80, 90, 100, ... The choice depends on types only. A size that the path does not take (assay: K of forward or N of dgrad that is
+// no multiple of 16; cublaslt: mostly rows of a matrix that are not a multiple of 16 bytes) is reported by the step, as NotSupported.
 // Errors: InvalidArgument for a configuration that no path takes.
 LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& needs, int architecture,
                                 const LinearKernels& kernels = device_kernels());

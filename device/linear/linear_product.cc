@@ -75,7 +75,8 @@ const LinearProduct& product_settings(const LinearPath& path, GemmLayout layout)
 namespace {
 
 void check_path(const LinearPath& path, GemmLayout layout) {
-  require(path.path <= GemmPath::emulated, "path.path", static_cast<std::int64_t>(path.path), "cublaslt (0) or emulated (1)");
+  require(path.path <= GemmPath::assay, "path.path", static_cast<std::int64_t>(path.path),
+          "cublaslt (0), emulated (1) or assay (2)");
   if (path.path != GemmPath::emulated) return;
   const EmulatedArithmetic& arithmetic = product_settings(path, layout).arithmetic;
   const std::string name = std::string("path.") + step_name(layout) + ".arithmetic.";
@@ -87,8 +88,13 @@ void check_path(const LinearPath& path, GemmLayout layout) {
 
 std::int64_t product_workspace_bytes(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels) {
   check_path(path, call.layout);
-  return path.path == GemmPath::cublaslt ? kernels.cublaslt_bytes(call, path.settings)
-                                         : kernels.emulated_bytes(call, product_settings(path, call.layout).arithmetic);
+  const LinearProduct& product = product_settings(path, call.layout);
+  switch (path.path) {
+    case GemmPath::cublaslt: return kernels.cublaslt_bytes(call, path.settings);
+    case GemmPath::emulated: return kernels.emulated_bytes(call, product.arithmetic);
+    case GemmPath::assay: break;
+  }
+  return kernels.assay_bytes(call, product.fp8_block);
 }
 
 PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& call, const LinearKernels& kernels)
@@ -98,14 +104,20 @@ PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& 
     const std::string missing = kernels.missing(call, kernels.architecture());
     if (!missing.empty()) throw NotSupported(std::string(step_name(call.layout)) + " through cuBLASLt: " + missing);
   }
+  const LinearProduct& product = product_settings(path, call.layout);
+  if (path.path == GemmPath::assay) {
+    const std::string missing = kernels.assay_missing(call, product.fp8_block);
+    if (!missing.empty()) throw NotSupported(std::string(step_name(call.layout)) + ": " + missing);
+  }
   kernels.check_product(call);
-  if (path.path == GemmPath::emulated) kernels.check_emulated(call, product_settings(path, call.layout).arithmetic);
+  if (path.path == GemmPath::emulated) kernels.check_emulated(call, product.arithmetic);
+  if (path.path == GemmPath::assay) kernels.check_assay(call, product.fp8_block);
   // Without a product the library is not called; an empty group of wgrad is still cleared.
   const bool has_products = call.rows.groups > 0 && call.rows.capacity > 0 && call.N > 0 && call.K > 0;
   if (path.path != GemmPath::cublaslt || !has_products) return;
   has_algorithm_ = true;
-  if (const CublasLtAlgorithm* given = product_settings(path, call.layout).algorithm; given != nullptr) {
-    algorithm_ = *given;
+  if (product.algorithm != nullptr) {
+    algorithm_ = *product.algorithm;
     return;
   }
   const std::vector<CublasLtAlgorithm> best = kernels.algorithms(call, path.settings, 1);
@@ -114,10 +126,12 @@ PreparedProduct::PreparedProduct(const LinearPath& path, const GroupedGemmCall& 
 }
 
 void PreparedProduct::launch(Stream stream) const {
-  if (path_.path == GemmPath::cublaslt) {
-    kernels_.multiply_by_cublaslt(call_, path_.settings, has_algorithm_ ? &algorithm_ : nullptr, stream);
-  } else {
-    kernels_.multiply_by_emulated(call_, product_settings(path_, call_.layout).arithmetic, stream);
+  const LinearProduct& product = product_settings(path_, call_.layout);
+  switch (path_.path) {
+    case GemmPath::cublaslt:
+      return kernels_.multiply_by_cublaslt(call_, path_.settings, has_algorithm_ ? &algorithm_ : nullptr, stream);
+    case GemmPath::emulated: return kernels_.multiply_by_emulated(call_, product.arithmetic, stream);
+    case GemmPath::assay: return kernels_.multiply_by_assay(call_, product.fp8_block, stream);
   }
 }
 
@@ -129,12 +143,15 @@ LinearReport::Product PreparedProduct::report() const {
     report.route = kernels_.route(call_, path_.settings);
     report.algorithm = algorithm_;
     report.library_version = kernels_.library_version();
-    if (call_.layout == GemmLayout::NT) report.rows_multiple = call_.rows_multiple;
   } else {
-    const EmulatedArithmetic& arithmetic = product_settings(path_, call_.layout).arithmetic;
-    report.plan = arithmetic.plan->name;
-    report.unit = arithmetic.plan->unit;
+    const LinearProduct& product = product_settings(path_, call_.layout);
+    const AccumulationPlan* const plan = path_.path == GemmPath::emulated
+                                             ? product.arithmetic.plan
+                                             : find_accumulation_plan(kernels_.assay_plan(call_, product.fp8_block));
+    report.plan = plan->name;
+    report.unit = plan->unit;
   }
+  if (path_.path != GemmPath::emulated && call_.layout == GemmLayout::NT) report.rows_multiple = call_.rows_multiple;
   return report;
 }
 

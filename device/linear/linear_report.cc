@@ -15,10 +15,13 @@ std::string described(const LinearReport::Quantized& quantized) {
 }
 
 std::string described(const LinearReport::Product& product) {
-  if (product.path == GemmPath::emulated) return "emulated: plan " + product.plan + ", unit " + product.unit;
+  const std::string promise =
+      product.rows_multiple == 1 ? "" : ", groups of " + std::to_string(product.rows_multiple) + " rows or multiples";
+  if (product.path != GemmPath::cublaslt)
+    return std::string(name_of(product.path)) + ": plan " + product.plan + ", unit " + product.unit + promise;
   return "cublaslt " + version_text(product.library_version) +
          (product.route == CublasLtRoute::direct ? " direct: " : " with expanded scales: ") + product.algorithm.description() +
-         (product.rows_multiple == 1 ? "" : ", groups of " + std::to_string(product.rows_multiple) + " rows or multiples");
+         promise;
 }
 
 }  // namespace

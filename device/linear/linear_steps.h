@@ -54,8 +54,8 @@ struct LinearReport {
     CublasLtRoute route = CublasLtRoute::direct;  // cublaslt
     CublasLtAlgorithm algorithm;                  // cublaslt; id -1 where there is nothing to multiply
     int library_version = 0;                      // cublaslt
-    std::int64_t rows_multiple = 1;               // cublaslt: the promise that the product relied on; NT only
-    std::string plan, unit;                       // emulated: names of the arithmetic
+    std::int64_t rows_multiple = 1;               // cublaslt, assay: the promise that the product relied on; NT only
+    std::string plan, unit;                       // emulated, assay: names of the arithmetic
   };
   Quantized x, dy, w;
   DbiasRoute dbias = DbiasRoute::none;
@@ -81,12 +81,12 @@ struct LinearWeights {
 struct LinearCall {
   LinearConfig config;
   Rows rows;                       // of x, dy, y and dx; splits on the device
-  std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. wgrad through cuBLASLt relies on it
+  std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. wgrad by cublaslt or assay relies on it
                                    // (GroupedGemmCall::rows_multiple): 16, for nvfp4 32, saves the workspace and the time for
                                    // copies of q(x) and q(dy). So does columnwise quantization of block, which 16 makes
                                    // faster (QuantizeCall::rows_multiple). A broken promise is reported in the status word
-                                   // (kStatusUnalignedRows): that quantization, or wgrad through cuBLASLt, then writes nothing,
-                                   // and results computed from codes that were not written are invalid
+                                   // (kStatusUnalignedRows): that quantization, or that wgrad, then writes nothing, and results
+                                   // computed from codes that were not written are invalid
   std::int64_t N = 0;              // output features
   std::int64_t K = 0;              // input features
   LinearPath path;

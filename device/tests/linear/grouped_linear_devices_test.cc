@@ -20,7 +20,7 @@ device::Stream stream_of(int device) {
 
 TEST_P(EveryRecipe, AModuleWorksOnItsOwnDevice) {
   const Case c = layer();
-  for (const GemmPath path : {GemmPath::cublaslt, GemmPath::emulated}) {
+  for (const GemmPath path : paths_of(GetParam())) {
     host_device().reset();
     Buffers b(c), other_b(c, 2);
     GroupedLinearOptions o = options_of(c, path);

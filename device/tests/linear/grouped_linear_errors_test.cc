@@ -163,7 +163,7 @@ TEST_P(EveryRecipe, OptionsThatMakeNoSense) {
   expect_refused("options.dw_type is e4m3", [](O& o) { o.dw_type = Format::e4m3; });
   expect_refused("config.recipe is 6", [](O& o) { o.config.recipe = static_cast<LinearRecipe>(6); });
   expect_refused("config.type is f32", [](O& o) { o.config.type = Format::f32; });
-  expect_refused("path.path is 2", [](O& o) { o.path.path = static_cast<GemmPath>(2); });
+  expect_refused("path.path is 3", [](O& o) { o.path.path = static_cast<GemmPath>(3); });
   expect_refused("path.forward.arithmetic.plan is null", [](O& o) { o.path.path = GemmPath::emulated; });
   if (quantizes() && GetParam() != LinearRecipe::nvfp4) {
     expect_refused("config.forward_code is e2m1", [](O& o) { o.config.forward_code = Format::e2m1; });

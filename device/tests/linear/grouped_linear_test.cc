@@ -28,12 +28,13 @@ INSTANTIATE_TEST_SUITE_P(GroupedLinear, EveryRecipe, testing::ValuesIn(kRecipes)
 
 // ---- One microbatch --------------------------------------------------------------------------------------------------
 
-// Each gradient alone and all together, immediate and deferred, in lists and in one buffer, on both paths.
+// Each gradient alone and all together, immediate and deferred, in lists and in one buffer, on every path.
 TEST_P(EveryRecipe, EveryGradient) {
-  for (int options = 0; options < 64; ++options) {
+  const std::vector<GemmPath> paths = paths_of(GetParam());
+  for (int options = 0; options < 32 * static_cast<int>(paths.size()); ++options) {
     const bool wants_dx = options % 2 != 0, wants_dw = options / 2 % 2 != 0, wants_dbias = options / 4 % 2 != 0;
     const bool defer = options / 8 % 2 != 0, lists = options / 16 % 2 != 0;
-    const GemmPath path = options / 32 != 0 ? GemmPath::emulated : GemmPath::cublaslt;
+    const GemmPath path = paths[static_cast<std::size_t>(options / 32)];
     SCOPED_TRACE("dx " + std::to_string(wants_dx) + " dw " + std::to_string(wants_dw) + " dbias " + std::to_string(wants_dbias) +
                  " defer " + std::to_string(defer) + " lists " + std::to_string(lists) + " " + device::name_of(path));
     const Case c = layer();

@@ -8,6 +8,7 @@
 
 #include "device/cublaslt/group_setup.h"
 #include "device/layout/check_rows.h"
+#include "device/linear/linear_path.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/recipes/dbias.h"
 #include "reference/recipes/quantize.h"
@@ -142,6 +143,7 @@ struct Product {
   const AccumulationPlan* plan;
   std::string architecture;
   HostDevice::ProductMemory memory;
+  bool relies_on_multiple;
 
   static GemmOperand plain(const device::GemmOperand& from) {
     return {from.type, from.data, from.scale_inv, from.columnwise, from.amax};
@@ -154,7 +156,6 @@ struct Product {
   void run() const {
     spoil_memory();
     const std::vector<std::int64_t> splits = splits_of(call.rows);
-    const bool relies_on_multiple = plan == nullptr && call.layout == GemmLayout::NT;
     for (const std::int64_t rows : splits) {
       if (!relies_on_multiple || rows % call.rows_multiple == 0) continue;
       if (call.status != nullptr) *call.status |= device::kStatusUnalignedRows;
@@ -194,17 +195,18 @@ struct Product {
   }
 };
 
-void multiply(const device::GroupedGemmCall& call, const AccumulationPlan* plan, std::int64_t bytes, const char* path,
+void multiply(const device::GroupedGemmCall& call, const AccumulationPlan* plan, std::int64_t bytes, device::GemmPath path,
               HostDevice::Extent setup = {}, HostDevice::Extent library = {}) {
   device::check_grouped_gemm(call);
   device::require(call.workspace_bytes >= bytes, "workspace_bytes", call.workspace_bytes, "enough");
   const HostDevice::ProductMemory memory{call.layout, {call.workspace, call.workspace_bytes}, setup, library, call.rows_multiple};
-  Product product{call, {}, {}, plan, call.kind >= GemmKind::mxfp8 ? "sm100" : "sm90", memory};
+  const bool relies_on_multiple = path != device::GemmPath::emulated && call.layout == GemmLayout::NT;
+  Product product{call, {}, {}, plan, call.kind >= GemmKind::mxfp8 ? "sm100" : "sm90", memory, relies_on_multiple};
   if (call.w.data_list != nullptr) product.weights.assign(call.w.data_list, call.w.data_list + call.rows.groups);
   if (call.d_list != nullptr) product.gradients.assign(call.d_list, call.d_list + call.rows.groups);
   state().products.push_back(memory);
   state().launched_on.push_back(state().current_device);
-  enqueue("gemm " + std::string(name_of(call.layout)) + " " + path, [product] { product.run(); });
+  enqueue("gemm " + std::string(name_of(call.layout)) + " " + device::name_of(path), [product] { product.run(); });
 }
 
 void by_cublaslt(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings,
@@ -214,10 +216,33 @@ void by_cublaslt(const device::GroupedGemmCall& call, const device::CublasLtSett
   HostDevice::Extent setup, library;
   if (settings.group_arrays != nullptr) setup = {settings.group_arrays, device::group_arrays_bytes(call.rows.groups)};
   if (settings.library_workspace != nullptr) library = {settings.library_workspace, settings.workspace_bytes};
-  multiply(call, nullptr, cublaslt_bytes(call, settings), "cublaslt", setup, library);
+  multiply(call, nullptr, cublaslt_bytes(call, settings), device::GemmPath::cublaslt, setup, library);
 }
 void by_emulated(const device::GroupedGemmCall& call, const device::EmulatedArithmetic& arithmetic, Stream) {
-  multiply(call, arithmetic.plan, emulated_bytes(call, arithmetic), "emulated");
+  multiply(call, arithmetic.plan, emulated_bytes(call, arithmetic), device::GemmPath::emulated);
+}
+
+std::string assay_missing(const device::GroupedGemmCall& call, const device::Fp8BlockSettings&) {
+  if (state().assay_missing) return state().assay_missing(call);
+  if (call.kind != GemmKind::fp8_block) return "no products of kind " + std::string(name_of(call.kind));
+  return state().architecture == 90 ? "" : "this device is no SM90";
+}
+std::string assay_plan(const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings) {
+  const bool squares = call.layout != GemmLayout::NT && call.weight_block == WeightBlock::b128x128;
+  const bool scales_first = settings.order.has_value() ? *settings.order == device::Fp8BlockOrder::scales_first
+                                                       : squares || call.layout == GemmLayout::NT;
+  return scales_first ? "assay.sm90.fp8_block.scales_first" : "assay.sm90.fp8_block.rows_first";
+}
+void check_assay(const device::GroupedGemmCall&, const device::Fp8BlockSettings&) {
+  if (!state().wrong_settings.empty()) throw device::InvalidArgument(state().wrong_settings);
+}
+std::int64_t assay_bytes(const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings) {
+  device::check_rows(call.rows);
+  if (call.layout != GemmLayout::NT) return 0;
+  return 512 * settings.multiprocessors + 8 * call.rows.groups + (call.rows_multiple % 16 == 0 ? 0 : 32 * call.rows.capacity);
+}
+void by_assay(const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings, Stream) {
+  multiply(call, find_accumulation_plan(assay_plan(call, settings)), assay_bytes(call, settings), device::GemmPath::assay);
 }
 
 void check_emulated(const device::GroupedGemmCall&, const device::EmulatedArithmetic&) {
@@ -301,6 +326,11 @@ const device::LinearKernels& host_kernels() {
       .multiply_by_cublaslt = by_cublaslt,
       .emulated_bytes = emulated_bytes,
       .multiply_by_emulated = by_emulated,
+      .assay_missing = assay_missing,
+      .assay_plan = assay_plan,
+      .check_assay = check_assay,
+      .assay_bytes = assay_bytes,
+      .multiply_by_assay = by_assay,
       .missing = missing,
       .missing_code = [] { return state().missing_code; },
       .architecture = architecture,

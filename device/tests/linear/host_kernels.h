@@ -47,7 +47,10 @@ struct HostDevice {
   std::string missing_library;                                              // why there is no library at all
   std::function<std::string(const device::GroupedGemmCall&, int)> missing;  // null: the library has everything
   bool no_candidate = false;
-  std::string wrong_plan;  // why the emulated GEMM refuses its plan; empty: it does not
+  std::string wrong_plan;      // why the emulated GEMM refuses its plan; empty: it does not
+  std::string wrong_settings;  // why the FP8 block GEMM refuses its settings; empty: it does not
+  // null: the FP8 block GEMM has every product of FP8 blocks, on SM90
+  std::function<std::string(const device::GroupedGemmCall&)> assay_missing;
   int heuristic_calls = 0;
   void reset() { *this = {}; }
 };

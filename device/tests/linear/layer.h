@@ -61,7 +61,16 @@ inline device::LinearPath path_of(const Case& c, device::GemmPath path) {
     made.dgrad.arithmetic = arithmetic_of(c, GemmLayout::NN);
     made.wgrad.arithmetic = arithmetic_of(c, GemmLayout::NT);
   }
+  // The reference's own plan, which is not the kernel's default in NT.
+  if (path == device::GemmPath::assay) made.wgrad.fp8_block.order = device::Fp8BlockOrder::rows_first;
   return made;
+}
+
+// The paths that have the products of a recipe.
+inline std::vector<device::GemmPath> paths_of(LinearRecipe recipe) {
+  std::vector<device::GemmPath> paths{device::GemmPath::cublaslt, device::GemmPath::emulated};
+  if (recipe == LinearRecipe::block) paths.push_back(device::GemmPath::assay);
+  return paths;
 }
 
 // Pointers to the parts of a matrix, one a group.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "device/linear/linear_product.h"
 #include "device/tests/linear/layer.h"
 
 namespace assay::device_linear_suite {
@@ -50,14 +51,16 @@ const ChoiceCase kCases[] = {
     {none, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90"},
     {tensor_current, 131000, 90, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm90"},
     {tensor_delayed, 130500, 90, cublaslt, "cublaslt: cuBLASLt 13.5.0 has every product on sm90"},
-    {block, 130600, 90, cublaslt, "cublaslt: cuBLASLt 13.6.0 has every product on sm90"},
+    {block, 130600, 90, assay, "assay: one kernel of our own for every product on sm90"},
     {mxfp8, 131000, 100, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm100"},
     {nvfp4, 131000, 100, cublaslt, "cublaslt: cuBLASLt 13.10.0 has every product on sm100"},
     {none, 130100, 90, emulated, "emulated: forward: cuBLASLt 13.1.0 has no grouped layouts (13.3 is needed)", "sm90"},
     {none, 130300, 90, emulated, "emulated: forward: cuBLASLt 13.3.0 (13.4 is needed)", "sm90"},
     {tensor_current, 130400, 90, emulated, "emulated: forward: cuBLASLt 13.4.0 (13.5 is needed)", "sm90"},
-    {block, 130500, 90, emulated, "emulated: forward: cuBLASLt 13.5.0 has a fault with block scaling (13.6 is needed)",
-     "sm90"},
+    {block, 130500, 90, assay, "assay: one kernel of our own for every product on sm90"},
+    {block, 131000, 90, assay, "assay: one kernel of our own for every product on sm90", "", Format::bf16, true, Format::f16},
+    {block, 131000, 80, emulated, "emulated: forward: block scaling is Hopper's", "sm90"},
+    {block, 131000, 89, emulated, "emulated: forward: block scaling is Hopper's", "sm90"},
     {block, 131000, 100, emulated, "emulated: forward: block scaling is Hopper's", "sm90"},
     {mxfp8, 131000, 90, emulated, "emulated: forward: mxfp8 needs sm100", "sm100"},
     {nvfp4, 131000, 90, emulated, "emulated: forward: nvfp4 needs sm100", "sm100"},
@@ -94,6 +97,34 @@ TEST_P(Choice, IsTold) {
 
 INSTANTIATE_TEST_SUITE_P(DeviceLinear, Choice, testing::ValuesIn(kCases));
 
+// What our own kernel lacks of one product that is needed leaves all of them to what was there before, with both reasons.
+TEST(LinearPath, WithoutAKernelOfOurOwn) {
+  LinearConfig config;
+  config.recipe = block;
+  for (const GemmLayout lacked : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
+    const std::string why = std::string("; not assay: ") + device::step_name(lacked) + ": a build for 90";
+    for (const int version : {130500, 131000}) {
+      host_device().reset();
+      host_device().version = version;
+      host_device().missing = [&](const device::GroupedGemmCall& call, int architecture) {
+        return gates(version, call, architecture);
+      };
+      host_device().assay_missing = [&](const device::GroupedGemmCall& call) {
+        return std::string(call.layout == lacked ? "a build for 90" : "");
+      };
+      const auto chosen = [&](LinearNeeds needs) { return device::choose_linear_path(config, needs, 90, host_kernels()); };
+      const LinearChoice choice = chosen({});
+      EXPECT_EQ(choice.verdict, version == 131000 ? cublaslt : emulated);
+      EXPECT_EQ(choice.reason,
+                (version == 131000 ? "cublaslt: cuBLASLt 13.10.0 has every product on sm90"
+                                   : "emulated: forward: cuBLASLt 13.5.0 has a fault with block scaling (13.6 is needed)") +
+                    why);
+      EXPECT_EQ(chosen({.dgrad = false}).verdict == assay, lacked == GemmLayout::NN);
+      EXPECT_EQ(chosen({.wgrad = false}).verdict == assay, lacked == GemmLayout::NT);
+    }
+  }
+}
+
 TEST(LinearPath, NoLibraryIsAReasonToo) {
   host_device().reset();
   host_device().missing_library = "libcublasLt.so.13: cannot open shared object file";
@@ -106,7 +137,11 @@ TEST(LinearPath, NoLibraryIsAReasonToo) {
 TEST(LinearPath, AsksForTheProductsThatWillRun) {
   for (const LinearRecipe recipe : kRecipes) {
     host_device().reset();
-    std::vector<device::GroupedGemmCall> asked;
+    std::vector<device::GroupedGemmCall> asked;  // of our own kernel, then of the library
+    host_device().assay_missing = [&](const device::GroupedGemmCall& call) {
+      asked.push_back(call);
+      return std::string(call.layout == GemmLayout::NT ? "lacked" : "");
+    };
     host_device().missing = [&](const device::GroupedGemmCall& call, int) {
       asked.push_back(call);
       return std::string();
@@ -115,11 +150,12 @@ TEST(LinearPath, AsksForTheProductsThatWillRun) {
     config.recipe = recipe;
     config.backward_code = Format::e5m2;
     device::choose_linear_path(config, {}, 90, host_kernels());
-    ASSERT_EQ(asked.size(), 3u);
+    ASSERT_EQ(asked.size(), recipe == block ? 6u : 3u);
     const bool per_tensor = recipe == tensor_current || recipe == tensor_delayed, small = recipe == mxfp8 || recipe == nvfp4;
     const GemmLayout layouts[] = {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT};
-    for (std::size_t i = 0; i < 3; ++i) {
-      const device::GroupedGemmCall& call = asked[i];
+    for (std::size_t at = 0; at < asked.size(); ++at) {
+      const device::GroupedGemmCall& call = asked[at];
+      const std::size_t i = at % 3;
       const bool wgrad = i == 2;
       EXPECT_EQ(call.layout, layouts[i]);
       EXPECT_EQ(call.kind, recipe == none    ? GemmKind::bf16
@@ -160,6 +196,11 @@ TEST(LinearPath, OfAChoice) {
     }
     choice.verdict = cublaslt;
     EXPECT_EQ(device::linear_path_of(choice, c.config, {}).path, device::GemmPath::cublaslt);
+    choice.verdict = LinearVerdict::assay;
+    const device::LinearPath own = device::linear_path_of(choice, c.config, {});
+    EXPECT_EQ(own.path, device::GemmPath::assay);
+    EXPECT_FALSE(own.forward.fp8_block.order || own.dgrad.fp8_block.order || own.wgrad.fp8_block.order)
+        << "the kernel's defaults";
     choice.verdict = refused;
     choice.reason = "refused: a reason";
     EXPECT_THROW(device::linear_path_of(choice, c.config, {}), device::NotSupported);

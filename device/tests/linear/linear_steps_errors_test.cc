@@ -111,6 +111,12 @@ TEST_P(BadCall, OfForwardLaunchesNothing) {
     call.path.forward.arithmetic = arithmetic_of(case_.layer, GemmLayout::TN);
   });
   host_device().wrong_plan.clear();
+  bad_forward("path.path is 3", [](F& call) { call.path.path = static_cast<GemmPath>(3); });
+  if (recipe() == LinearRecipe::block) {
+    host_device().wrong_settings = "cluster of the settings is 3";
+    bad_forward(host_device().wrong_settings, [](F& call) { call.path.path = GemmPath::assay; });
+    host_device().wrong_settings.clear();
+  }
   if (quantizes()) {
     bad_forward("cache.rowwise.data is null", [&](F& call) { call.cache = &steps_.x_saved; });
     bad_forward("x_columnwise.scale_inv is null", [](F& call) { call.x_columnwise.scale_inv = nullptr; });
@@ -165,6 +171,18 @@ TEST_P(BadCall, WithoutALibraryLaunchesNothing) {
   host_device().no_candidate = true;
   bad_forward("forward through cuBLASLt: the heuristic has no candidate", [](F&) {});
   host_device().no_candidate = false;
+}
+
+// So is one that our own kernel lacks.
+TEST_P(BadCall, WithoutAKernelOfOurOwnLaunchesNothing) {
+  for (const int architecture : {80, 89, 90, 100}) {
+    host_device().architecture = architecture;
+    if (recipe() == LinearRecipe::block && architecture == 90) continue;
+    const std::string missing = recipe() == LinearRecipe::block ? "this device is no SM90" : "no products of kind ";
+    bad_forward("forward: " + missing, [](F& call) { call.path.path = GemmPath::assay; });
+    bad_dgrad("dgrad: " + missing, [](D& call) { call.path.path = GemmPath::assay; });
+    bad_wgrad("wgrad: " + missing, [](W& call) { call.path.path = GemmPath::assay; });
+  }
 }
 
 TEST_P(BadCall, OfQuantizeWeightsLaunchesNothing) {

@@ -28,13 +28,14 @@ using device::LinearCall;
 std::vector<StepCase> every_case() {
   std::vector<StepCase> cases;
   for (const LinearRecipe recipe : kRecipes) {
-    for (int options = 0; options < 32; ++options) {
+    const std::vector<GemmPath> paths = paths_of(recipe);
+    for (int options = 0; options < 16 * static_cast<int>(paths.size()); ++options) {
       StepCase c{make_case(recipe)};
       c.list = options % 2 != 0;
       c.together = options / 2 % 2 != 0;
       c.layer.cached = options / 4 % 2 != 0;
-      c.path = options / 8 % 2 != 0 ? GemmPath::emulated : GemmPath::cublaslt;
-      c.layer.accumulate = options / 16 != 0;
+      c.path = paths[static_cast<std::size_t>(options / 16)];
+      c.layer.accumulate = options / 8 % 2 != 0;
       c.layer.bias = options % 3 != 0;
       c.constants = options % 5 == 0;
       c.layer.dw_type = options % 7 == 0 ? Format::bf16 : Format::f32;
@@ -44,7 +45,7 @@ std::vector<StepCase> every_case() {
       c.layer.config.amax_epsilon = 3;
       c.layer.config.backward_code = Format::e5m2;
       c.layer.layout = {{0, 126, 130, 0, 2}, 136, 264, 6};
-      c.layer.accumulate = options > 15;
+      c.layer.accumulate = options % 16 > 7;
       cases.push_back(c);
       if (recipe != LinearRecipe::nvfp4) {
         c.layer.config.type = Format::f16;
@@ -55,6 +56,7 @@ std::vector<StepCase> every_case() {
     }
     for (const std::vector<std::int64_t>& splits : {std::vector<std::int64_t>{}, {0}, {0, 0, 0}, {2}, {0, 4}}) {
       StepCase c{make_case(recipe, splits, 4, 6, 2)};
+      c.path = splits.size() % 2 != 0 ? paths.front() : paths.back();
       c.layer.bias = true;
       cases.push_back(c);
       c.layer.cached = c.together = true;
@@ -197,7 +199,7 @@ TEST_P(Report, BackwardSumsTheBiasWhereItCan) {
 }
 
 TEST_P(Report, SaysWhatRan) {
-  for (const GemmPath path : {GemmPath::cublaslt, GemmPath::emulated}) {
+  for (const GemmPath path : paths_of(recipe())) {
     StepCase c{make_case(recipe())};
     c.path = path;
     Steps s(c);
@@ -210,10 +212,12 @@ TEST_P(Report, SaysWhatRan) {
       const device::EmulatedArithmetic arithmetic = arithmetic_of(c.layer, static_cast<GemmLayout>(i));
       EXPECT_TRUE(product.ran);
       EXPECT_EQ(product.path, path);
-      EXPECT_EQ(product.plan, path == GemmPath::emulated ? arithmetic.plan->name : "");
-      EXPECT_EQ(product.unit, path == GemmPath::emulated ? arithmetic.plan->unit : "");
-      EXPECT_EQ(product.algorithm.id, path == GemmPath::cublaslt ? 60 + static_cast<int>(i) : -1);
-      EXPECT_EQ(product.library_version, path == GemmPath::cublaslt ? 131000 : 0);
+      const std::string own = std::string("assay.sm90.fp8_block.") + (i < 2 ? "scales_first" : "rows_first");
+      const bool emulated = path == GemmPath::emulated, by_library = path == GemmPath::cublaslt;
+      EXPECT_EQ(product.plan, emulated ? arithmetic.plan->name : by_library ? "" : own);
+      EXPECT_EQ(product.unit, emulated ? arithmetic.plan->unit : by_library ? "" : "sm90.wgmma.fp8");
+      EXPECT_EQ(product.algorithm.id, by_library ? 60 + static_cast<int>(i) : -1);
+      EXPECT_EQ(product.library_version, by_library ? 131000 : 0);
     }
   }
   StepCase c{make_case(recipe())};

@@ -1,16 +1,17 @@
 // The module GroupedLinear on a device, bit for bit against the reference's layer: every recipe, through cuBLASLt where the
-// library has it and through the emulated GEMM always, eagerly and in graphs whose splits, data, weights and skip flag change
-// between replays.
+// library has it, through our own kernel where that has it and through the emulated GEMM always, eagerly and in graphs whose splits,
+// data, weights and skip flag change between replays.
 //
 //   device_grouped_linear [GoogleTest options]     exit code 9 where there is no device
 //
-// Reports the calls that do not run through cuBLASLt, with the reason.
+// Reports the paths that a recipe does not have here, with the reason.
 
 #include <cstdio>
 #include <numeric>
 #include <string>
 
 #include "device/linear/linear_kernels.h"
+#include "device/linear/linear_product.h"
 #include "device/tests/linear/on_device/device_buffers.h"
 
 namespace assay::device_linear_suite {
@@ -25,7 +26,7 @@ void PrintTo(const DeviceCase& c, std::ostream* out) { *out << name_of(c.recipe)
 std::vector<DeviceCase> every_case() {
   std::vector<DeviceCase> cases;
   for (const LinearRecipe recipe : kRecipes) {
-    for (const GemmPath path : {GemmPath::cublaslt, GemmPath::emulated}) cases.push_back({recipe, path});
+    for (const GemmPath path : paths_of(recipe)) cases.push_back({recipe, path});
   }
   return cases;
 }
@@ -34,11 +35,14 @@ class OnDevice : public testing::TestWithParam<DeviceCase> {
  protected:
   LinearRecipe recipe() const { return GetParam().recipe; }
   bool quantizes() const { return recipe() != LinearRecipe::none; }
-  // Columns that the library takes in every layout are multiples of 16; the emulated GEMM takes any that can be packed.
-  bool aligned() const { return GetParam().path == GemmPath::cublaslt; }
+  GemmPath path() const { return GetParam().path; }
+  // Columns that the library and our own kernel take in every layout are multiples of 16; the emulated GEMM takes any that can be
+  // packed. Rows: the library's are multiples of 16 here too.
+  bool has_multiples_of_16() const { return path() != GemmPath::emulated; }
   static constexpr std::int64_t kRows = 416;
-  std::vector<std::vector<std::int64_t>> splits() const {
-    if (aligned())
+  std::vector<std::vector<std::int64_t>> splits() const { return splits(path() == GemmPath::cublaslt); }
+  static std::vector<std::vector<std::int64_t>> splits(bool by_16) {
+    if (by_16)
       return {{64, 0, 272, 48}, {0, 0, 0, 400},    {400, 0, 0, 0},  {0, 0, 0, 0},
               {16, 16, 16, 16}, {112, 96, 96, 96}, {0, 384, 16, 0}, {64, 0, 272, 48}};
     return {{6, 0, 134, 2}, {0, 0, 0, 46},       {386, 0, 0, 0}, {0, 0, 0, 0},
@@ -46,22 +50,30 @@ class OnDevice : public testing::TestWithParam<DeviceCase> {
   }
   Case layer(const std::vector<std::int64_t>& of_groups) const {
     const std::int64_t used = std::accumulate(of_groups.begin(), of_groups.end(), std::int64_t{0});
-    Case c = make_case(recipe(), of_groups, aligned() ? 272 : 138, aligned() ? 400 : 266, kRows - used);
+    Case c = make_case(recipe(), of_groups, has_multiples_of_16() ? 272 : 138, has_multiples_of_16() ? 400 : 266, kRows - used);
     c.bias = true;
     return c;
   }
   // Why this recipe does not run through this path here; empty: it does.
   std::string missing() const {
-    if (GetParam().path == GemmPath::emulated) return "";
+    const device::LinearKernels& kernels = device::device_kernels();
+    if (const std::string why = kernels.missing_code(); !why.empty() || path() == GemmPath::emulated) return why;
     LinearConfig config;
     config.recipe = recipe();
-    const device::LinearChoice choice = device::choose_linear_path(config, {}, device::device_kernels().architecture());
-    return choice.verdict == device::LinearVerdict::cublaslt ? "" : choice.reason;
+    for (const GemmLayout layout : {GemmLayout::TN, GemmLayout::NN, GemmLayout::NT}) {
+      const device::GroupedGemmCall call =
+          device::product_of(config, layout, layout == GemmLayout::NT ? Format::f32 : config.type);
+      const std::string why =
+          path() == GemmPath::assay ? kernels.assay_missing(call, {}) : kernels.missing(call, kernels.architecture());
+      if (!why.empty()) return std::string(device::step_name(layout)) + ": " + why;
+    }
+    return "";
   }
   bool told_missing() const {
     const std::string why = missing();
     if (!why.empty())
-      std::printf("%s does not run through cublaslt here: %s\n", std::string(name_of(recipe())).c_str(), why.c_str());
+      std::printf("%s does not run through %s here: %s\n", std::string(name_of(recipe())).c_str(), device::name_of(path()),
+                  why.c_str());
     return !why.empty();
   }
 };
@@ -72,11 +84,11 @@ TEST_P(OnDevice, Eager) {
   for (int options = 0; options < 16; ++options) {
     const bool lists = options % 2 != 0, defer = options / 2 % 2 != 0, wants_dx = options / 4 % 2 == 0;
     const bool promised = options / 8 != 0;  // without a promise wgrad of FP8 may copy, with it there is no memory for copies
-    if (promised && !aligned()) continue;
+    if (promised && !has_multiples_of_16()) continue;
     SCOPED_TRACE(std::string(lists ? "lists " : "") + (defer ? "defer " : "") + (wants_dx ? "dx" : "no dx") +
                  (promised ? " rows promised" : ""));
-    DeviceBuffers b(layer(splits()[0]), 1, lists);
-    GroupedLinearOptions o = options_of(b.host.c, GetParam().path);
+    DeviceBuffers b(layer(promised ? splits(true)[0] : splits()[0]), 1, lists);
+    GroupedLinearOptions o = options_of(b.host.c, path());
     o.defer_wgrad = defer;
     o.status = b.mirror.of(b.status.data());
     if (promised) o.rows_multiple = 16;
@@ -101,9 +113,9 @@ TEST_P(OnDevice, Eager) {
 // A broken promise is reported, and nothing of dw is written. Rowwise codes of block are written together with the columnwise ones,
 // which rely on it.
 TEST_P(OnDevice, RowsThatBreakTheirPromise) {
-  if (told_missing() || !aligned()) return;
+  if (told_missing() || !has_multiples_of_16()) return;
   DeviceBuffers b(layer({64, 0, 260, 60}), 1, false);
-  GroupedLinearOptions o = options_of(b.host.c, GetParam().path);
+  GroupedLinearOptions o = options_of(b.host.c, path());
   o.status = b.mirror.of(b.status.data());
   o.rows_multiple = 16;
   GroupedLinear module(o);
@@ -124,7 +136,7 @@ TEST_P(OnDevice, Replay) {
   for (const bool defer : {false, true}) {
     const bool lists = defer;
     DeviceBuffers b(layer(splits()[0]), 1, lists);
-    GroupedLinearOptions o = options_of(b.host.c, GetParam().path);
+    GroupedLinearOptions o = options_of(b.host.c, path());
     o.defer_wgrad = defer;
     o.status = b.mirror.of(b.status.data());
     GroupedLinear module(o);
@@ -170,7 +182,7 @@ TEST_P(OnDevice, Replay) {
 TEST_P(OnDevice, TwoModules) {
   if (told_missing()) return;
   DeviceBuffers a(layer(splits()[0]), 1, false), b(layer(splits()[5]), 2, false);
-  GroupedLinear first(options_of(a.host.c, GetParam().path)), second(options_of(b.host.c, GetParam().path));
+  GroupedLinear first(options_of(a.host.c, path())), second(options_of(b.host.c, path()));
   const Matrix a_before = a.host.dw, b_before = b.host.dw;
   const auto cached = [](GroupedLinearForward call) {
     call.is_first_microbatch = true;  // dw is overwritten

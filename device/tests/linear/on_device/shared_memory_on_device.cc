@@ -74,10 +74,10 @@ TEST_P(Shared, AnyNumberOfCaptures) {
   DeviceBuffers b(layer({64, 0, 272, 48}, 16), 1, false);
   Case aligned = make_case(GetParam(), {64, 0, 272, 48}, 272, 400, 16);
   const device::LinearChoice choice = device::choose_linear_path(aligned.config, {}, device::device_kernels().architecture());
-  const bool by_library = choice.verdict == device::LinearVerdict::cublaslt;
-  DeviceBuffers of_library(aligned, 2, false);
-  DeviceBuffers& buffers = by_library ? of_library : b;
-  GroupedLinearOptions o = options_of(buffers.host.c, by_library ? GemmPath::cublaslt : GemmPath::emulated);
+  const GemmPath path = device::linear_path_of(choice, aligned.config, {}).path;
+  DeviceBuffers of_production(aligned, 2, false);
+  DeviceBuffers& buffers = path == GemmPath::emulated ? b : of_production;
+  GroupedLinearOptions o = options_of(buffers.host.c, path);
   GroupedLinear module(o);
   module.drop(module.forward(buffers.forward(), stream()).microbatch);
   for (int round = 0; round < 2; ++round) {
