@@ -19,7 +19,7 @@ std::string current_backend_name(const std::string& name);
 
 // In builds that have CUDA (ASSAY_HAS_DEVICE). Options of all three: "device=N", "pool=off".
 //
-// The CUDA implementation. Options: "gemm=auto", "gemm=cublaslt" or "gemm=emulated"; "assume_plan=13.10".
+// The CUDA implementation. Options: "gemm=auto", "gemm=assay", "gemm=cublaslt" or "gemm=emulated"; "assume_plan=13.10".
 const assay_backend* device_backend();
 // Grouped GEMM in integers on CUDA cores, with any known architecture's arithmetic, and nothing else.
 const assay_backend* emulated_backend();

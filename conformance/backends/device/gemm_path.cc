@@ -8,6 +8,7 @@
 #include "device/cublaslt/cublaslt_library.h"
 #include "device/emulated_gemm/emulated_gemm.h"
 #include "device/fp8_block_gemm/fp8_block_gemm.h"
+#include "device/layout/check_rows.h"
 #include "device/layout/group_table.cuh"
 #include "reference/types/error.h"
 
@@ -56,58 +57,37 @@ void require_beta(const GemmRequest& request, const AccumulationPlan& plan) {
   throw InvalidArgument("attribute beta", std::to_string(*request.beta()), "1 where the plan adds onto C in memory");
 }
 
+// The call of one path, whose own workspace of `bytes` follows that of the request. `launch`: of the path, over a call that has all
+// addresses. `reports_alone`: it reports wrong splits also where D has no elements.
+template <class Launch>
+DeviceCall bound_call(GemmRequest request, std::int64_t bytes, bool reports_alone, Launch launch) {
+  const std::int64_t own = request.parts().add(bytes);
+  return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
+            if (!reports_alone && !request.has_elements()) return request.check_contents(status, stream);
+            device::GroupedGemmCall ready = request.bind(workspace, status, stream);
+            ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
+            ready.workspace_bytes = bytes;
+            launch(ready, stream);
+          }};
+}
+
 DeviceCall emulated_call(GemmRequest request) {
   const AccumulationPlan& plan = emulated_plan(request);
   const device::EmulatedArithmetic arithmetic{&plan, find_tensor_core_unit(plan.unit)};
   require_beta(request, plan);
   device::check_emulated_gemm(request.shape(), arithmetic);
   const std::int64_t bytes = device::emulated_gemm_workspace_bytes(request.shape(), arithmetic);
-  const std::int64_t own = request.parts().add(bytes);
-  return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            device::GroupedGemmCall ready = request.bind(workspace, status, stream);
-            ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
-            ready.workspace_bytes = bytes;
-            device::emulated_grouped_gemm(ready, arithmetic, stream);
-          }};
-}
-
-// The settings under which the kernel follows the plan that the request names, if it names one.
-device::Fp8BlockSettings assay_settings(const GemmRequest& request) {
-  device::Fp8BlockSettings settings;
-  if (request.plan() == nullptr) return settings;
-  const bool rows_first = request.plan()->promotion == Promotion::fma_rows_first;
-  settings.order = rows_first ? device::Fp8BlockOrder::rows_first : device::Fp8BlockOrder::scales_first;
-  return settings;
-}
-
-const AccumulationPlan& assay_plan(const GemmRequest& request) {
-  return *find_accumulation_plan(device::fp8_block_gemm_plan(request.shape(), assay_settings(request)));
+  return bound_call(std::move(request), bytes, true, [=](const device::GroupedGemmCall& call, device::Stream stream) {
+    device::emulated_grouped_gemm(call, arithmetic, stream);
+  });
 }
 
 DeviceCall assay_call(GemmRequest request) {
-  const device::Fp8BlockSettings settings = assay_settings(request);
+  const device::Fp8BlockSettings settings = assay_settings(request.plan());
   const std::int64_t bytes = device::fp8_block_gemm_workspace_bytes(request.shape(), settings);
-  const std::int64_t own = request.parts().add(bytes);
-  return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            if (!request.has_elements()) return request.check_contents(status, stream);
-            device::GroupedGemmCall ready = request.bind(workspace, status, stream);
-            ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
-            ready.workspace_bytes = bytes;
-            device::fp8_block_grouped_gemm(ready, settings, stream);
-          }};
-}
-
-// Empty if the kernel of our own takes the request, under the plan that it names.
-std::string why_not_assay(const GemmRequest& request) {
-  const Architecture here = current_architecture();
-  if (request.architecture() != here.name)
-    return "the FP8 block GEMM computes with the arithmetic of this device, " + here.name + "; the request asks for that of " +
-           request.architecture();
-  const std::string missing = device::fp8_block_gemm_missing(request.shape(), assay_settings(request));
-  if (!missing.empty()) return missing;
-  if (request.plan() != nullptr && plan_line(assay_plan(request)) != plan_line(*request.plan()))
-    return "the request names the plan " + std::string(request.plan()->name) + ", which the FP8 block GEMM does not follow";
-  return "";
+  return bound_call(std::move(request), bytes, false, [=](const device::GroupedGemmCall& call, device::Stream stream) {
+    device::fp8_block_grouped_gemm(call, settings, stream);
+  });
 }
 
 DeviceCall cublaslt_call(GemmRequest request) {
@@ -115,14 +95,9 @@ DeviceCall cublaslt_call(GemmRequest request) {
   device::cublaslt_prepare();
   device::check_cublaslt_gemm(request.shape(), settings);
   const std::int64_t bytes = device::cublaslt_gemm_workspace_bytes(request.shape(), settings);
-  const std::int64_t own = request.parts().add(bytes);
-  return {request.parts().bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            if (!request.has_elements()) return request.check_contents(status, stream);
-            device::GroupedGemmCall ready = request.bind(workspace, status, stream);
-            ready.workspace = bytes == 0 ? nullptr : part<void>(workspace, own);
-            ready.workspace_bytes = bytes;
-            device::cublaslt_grouped_gemm(ready, settings, nullptr, stream);
-          }};
+  return bound_call(std::move(request), bytes, false, [=](const device::GroupedGemmCall& call, device::Stream stream) {
+    device::cublaslt_grouped_gemm(call, settings, nullptr, stream);
+  });
 }
 
 // The plan of cublaslt_call(): the route around the defect calls the 1x128 by 1x128 kernel. Null: none is known.
@@ -138,10 +113,10 @@ const AccumulationPlan* cublaslt_plan(const GemmRequest& request, const GemmOpti
 // The path of this request. Errors: NotSupported where option `gemm` names a path that does not exist for it.
 GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
   if (options.path == GemmPath::emulated) return GemmPath::emulated;
-  if (options.path == GemmPath::assay) {
-    const std::string why = why_not_assay(request);
-    if (!why.empty()) throw NotSupported(why);
-    return GemmPath::assay;
+  if (options.may_take_assay()) {
+    const std::string why = why_not_assay(request.shape(), request.architecture(), request.plan());
+    if (why.empty()) return GemmPath::assay;
+    if (options.path == GemmPath::assay) throw NotSupported(why);
   }
   std::string why = why_not_cublaslt(request.shape(), request.architecture());
   if (why.empty() && request.plan() != nullptr) {  // a named plan is followed by any path that can
@@ -185,6 +160,32 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
     }
   }
   return made;
+}
+
+device::Fp8BlockSettings assay_settings(const AccumulationPlan* plan) {
+  device::Fp8BlockSettings settings;
+  if (plan == nullptr) return settings;
+  const bool rows_first = plan->promotion == Promotion::fma_rows_first;
+  settings.order = rows_first ? device::Fp8BlockOrder::rows_first : device::Fp8BlockOrder::scales_first;
+  return settings;
+}
+
+const AccumulationPlan& assay_plan(const device::GroupedGemmCall& call, const AccumulationPlan* plan) {
+  return *find_accumulation_plan(device::fp8_block_gemm_plan(call, assay_settings(plan)));
+}
+
+std::string why_not_assay(const device::GroupedGemmCall& call, const std::string& architecture, const AccumulationPlan* plan) {
+  const Architecture here = current_architecture();
+  if (architecture != here.name)
+    return "the FP8 block GEMM computes with the arithmetic of this device, " + here.name + "; the request asks for that of " +
+           architecture;
+  const std::string missing = device::fp8_block_gemm_missing(call, assay_settings(plan));
+  if (!missing.empty()) return missing;
+  for (const device::GemmOperand* operand : {&call.x, &call.w, &call.dy})
+    if (!device::is_aligned(operand->scale_inv, 16)) return "the FP8 block GEMM takes scales at multiples of 16 bytes";
+  if (plan != nullptr && plan_line(assay_plan(call, plan)) != plan_line(*plan))
+    return "the request names the plan " + std::string(plan->name) + ", which the FP8 block GEMM does not follow";
+  return "";
 }
 
 std::string why_not_cublaslt(const device::GroupedGemmCall& call, const std::string& architecture) {
@@ -252,7 +253,7 @@ void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
 void state_gemm(const Request& request, const GemmOptions& options, assay_numerics& numerics) {
   const GemmRequest parsed(request);
   switch (path_of(parsed, options)) {
-    case GemmPath::assay: return state_plan(&assay_plan(parsed), numerics);
+    case GemmPath::assay: return state_plan(&assay_plan(parsed.shape(), parsed.plan()), numerics);
     case GemmPath::cublaslt: return state_plan(cublaslt_plan(parsed, options), numerics);
     default: return state_plan(&emulated_plan(parsed), numerics);
   }
@@ -261,11 +262,16 @@ void state_gemm(const Request& request, const GemmOptions& options, assay_numeri
 std::string describe_gemm_path(const GemmOptions& options) {
   if (options.path == GemmPath::emulated) return "grouped GEMM by the emulated GEMM";
   if (options.path == GemmPath::assay) return "grouped GEMM by the FP8 block GEMM";
+  device::GroupedGemmCall blocks;
+  blocks.kind = GemmKind::fp8_block;
+  const bool takes_blocks = options.may_take_assay() && device::fp8_block_gemm_missing(blocks, {}).empty();
+  const std::string own = takes_blocks ? ", FP8 blocks by the FP8 block GEMM" : "";
   try {
     const device::CublasLtLibrary& library = device::CublasLtLibrary::get();
-    return "cuBLASLt " + version_text(library.version()) + (library.has_grouped_layouts() ? "" : " without grouped layouts");
+    return "cuBLASLt " + version_text(library.version()) + (library.has_grouped_layouts() ? "" : " without grouped layouts") +
+           own;
   } catch (const device::NotSupported&) {
-    return "no cuBLASLt: grouped GEMM by the emulated GEMM";
+    return "no cuBLASLt: grouped GEMM by the emulated GEMM" + own;
   }
 }
 

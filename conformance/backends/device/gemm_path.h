@@ -8,12 +8,13 @@
 #include "conformance/backends/device/device_call.h"
 #include "conformance/backends/device/gemm_request.h"
 #include "device/cublaslt/cublaslt_gemm.h"
+#include "device/fp8_block_gemm/fp8_block_gemm.h"
 
 namespace assay::conformance {
 
 enum class GemmPath {
-  automatic,  // cuBLASLt where it has the path and the requested arithmetic, else the emulated GEMM
-  assay,      // the kernel of device/fp8_block_gemm, where it is asked for
+  automatic,  // the first of the others that has the path and the requested arithmetic, in their order
+  assay,      // the kernel of device/fp8_block_gemm
   cublaslt,
   emulated,
 };
@@ -21,11 +22,13 @@ enum class GemmPath {
 struct GemmOptions {
   GemmPath path = GemmPath::automatic;
   // Not 0: plans are stated as though cuBLASLt were this version (131000), and its algorithm, workspace and multiprocessors
-  // those under which that version was measured. For tests of a statement.
+  // those under which that version was measured; `automatic` is then cuBLASLt before all others. For tests of a statement.
   int assumed_version = 0;
   // Backend `device`: quantizations and layers are made with the promise that the rows of every group are multiples of this,
   // where the splits that supports() saw are. A graph whose splits change to others breaks the promise, which is reported.
   std::int64_t rows_multiple = 1;
+
+  bool may_take_assay() const { return path == GemmPath::assay || (path == GemmPath::automatic && assumed_version == 0); }
 };
 
 inline constexpr const char* kGemmOptionsHelp =
@@ -40,6 +43,13 @@ void state_gemm(const Request& request, const GemmOptions& options, assay_numeri
 
 // One line: the path that option and machine allow, and why.
 std::string describe_gemm_path(const GemmOptions& options);
+
+// The settings under which the FP8 block GEMM follows `plan`, and the name that this has among its own plans. Null: those of its choice.
+device::Fp8BlockSettings assay_settings(const AccumulationPlan* plan);
+const AccumulationPlan& assay_plan(const device::GroupedGemmCall& call, const AccumulationPlan* plan);
+// Empty if the FP8 block GEMM takes this call on this device, in the arithmetic of `architecture` and under `plan`, if that is not null;
+// else why not.
+std::string why_not_assay(const device::GroupedGemmCall& call, const std::string& architecture, const AccumulationPlan* plan);
 
 // Empty if cuBLASLt has the path of this call on this device, in the arithmetic of `architecture`; else why not.
 std::string cublaslt_missing(const device::GroupedGemmCall& call, const std::string& architecture);

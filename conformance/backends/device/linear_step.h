@@ -56,7 +56,11 @@ struct Step {
 
   // The plan of that product once its path is chosen; null where it is not known.
   const AccumulationPlan* plan_of(const GemmOptions& options, GemmLayout layout, Format d_type) const {
-    if (call.path.path == device::GemmPath::emulated) return find_accumulation_plan(call.path.forward.arithmetic.plan->name);
+    switch (call.path.path) {
+      case device::GemmPath::assay: return &assay_plan(device::product_of(call.config, layout, d_type), asked);
+      case device::GemmPath::emulated: return find_accumulation_plan(call.path.forward.arithmetic.plan->name);
+      case device::GemmPath::cublaslt: break;
+    }
     return cublaslt_plan(options, layout, d_type);
   }
   const AccumulationPlan* cublaslt_plan(const GemmOptions& options, GemmLayout layout, Format d_type) const {
@@ -72,6 +76,16 @@ struct Step {
   // The path that options, device and library allow for the product of this layout.
   void choose_path(const GemmOptions& options, GemmLayout layout, Format d_type) {
     const device::GroupedGemmCall product = device::product_of(call.config, layout, d_type);
+    if (options.may_take_assay()) {
+      const std::string why = why_not_assay(sized(product, layout), architecture, asked);
+      if (why.empty()) {
+        call.path.path = device::GemmPath::assay;
+        for (device::LinearProduct* each : {&call.path.forward, &call.path.dgrad, &call.path.wgrad})
+          each->fp8_block = assay_settings(asked);
+        return;
+      }
+      if (options.path == GemmPath::assay) throw NotSupported(why);
+    }
     std::string why = options.path == GemmPath::emulated ? "the emulated GEMM is requested" : cublaslt_missing(product, layout);
     if (why.empty() && asked != nullptr) {  // a named plan is followed by any path that can
       const AccumulationPlan* const followed = cublaslt_plan(options, layout, d_type);

@@ -352,6 +352,8 @@ TEST(GemmRequest, RefusesTheOtherStorageWhereTheArchitectureDoes) {
 TEST(GemmOptions, AreRead) {
   EXPECT_EQ(gemm_options({"gemm=emulated"}, true).path, GemmPath::emulated);
   EXPECT_EQ(gemm_options({"gemm=bringup"}, true).path, GemmPath::emulated);
+  EXPECT_EQ(gemm_options({"gemm=assay"}, true).path, GemmPath::assay);
+  EXPECT_EQ(gemm_options({"gemm=cublaslt"}, true).path, GemmPath::cublaslt);
   EXPECT_EQ(gemm_options({"gemm=auto", "assume_plan=13.10"}, true).assumed_version, 131000);
   EXPECT_EQ(gemm_options({"assume_plan=13.4.1"}, false).assumed_version, 130401);
   EXPECT_EQ(gemm_options({}, true).rows_multiple, 1);
@@ -360,6 +362,12 @@ TEST(GemmOptions, AreRead) {
                             "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
     EXPECT_THROW(gemm_options({wrong}, true), InvalidArgument) << wrong;
   }
+  // Our own kernel: by itself, unless the plans of a version of cuBLASLt are asked for, and where it is named.
+  for (const char* own : {"gemm=auto", "rows_multiple=16", "gemm=assay"})
+    EXPECT_TRUE(gemm_options({own}, true).may_take_assay()) << own;
+  EXPECT_TRUE(gemm_options({"gemm=assay", "assume_plan=13.10"}, true).may_take_assay());
+  for (const char* other : {"gemm=cublaslt", "gemm=emulated", "assume_plan=13.10"})
+    EXPECT_FALSE(gemm_options({other}, true).may_take_assay()) << other;
   EXPECT_THROW(gemm_options({"gemm=emulated"}, false), InvalidArgument);
   EXPECT_THROW(gemm_options({"rows_multiple=16"}, false), InvalidArgument);
 }
