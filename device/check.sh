@@ -47,6 +47,10 @@ part() {  # part NAME COMMAND...: writes its output to OUT/NAME.log and prints t
 assay=$build/bin/assay
 part doctor "$assay" doctor --backend device
 part run "$assay" run --backend device --profile "$profile" --quiet --json "$out/run.json" "${words[@]}"
+# Products that another path takes by itself, by cuBLASLt.
+if ((${#words[@]} == 0)); then
+  part library "$assay" run --backend device --backend-options gemm=cublaslt --profile "$profile" --quiet --json "$out/library.json" fp8_block
+fi
 
 if [[ $sanitize == yes ]]; then
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)

@@ -23,17 +23,21 @@ struct Case {
   bool bias;
   std::int64_t rows = 32768, N = 4096, K = 7168;
   int groups = 8;
+  bool by_library = false;  // products by cuBLASLt, also where choose_linear_path() takes another path
 
   std::string name() const {
-    return std::string(recipe_name) + (bias ? " bias" : "") + (ragged ? " ragged" : "") + " " + std::to_string(groups) + "x" +
-           std::to_string(rows / groups) + " " + std::to_string(N) + "x" + std::to_string(K);
+    return std::string(recipe_name) + (by_library ? " cublaslt" : "") + (bias ? " bias" : "") + (ragged ? " ragged" : "") + " " +
+           std::to_string(groups) + "x" + std::to_string(rows / groups) + " " + std::to_string(N) + "x" + std::to_string(K);
   }
   double flops() const { return 3 * 2.0 * static_cast<double>(rows) * static_cast<double>(N) * static_cast<double>(K); }
   bool quantizes() const { return recipe != LinearRecipe::none; }
   bool has_vendor() const { return recipe == LinearRecipe::block && !bias; }
   // Of bench/table.py. `vendor`: routes of x, w and dy; absent, failed or none where there are no figures of it.
   std::string label(const std::string& vendor) const {
-    return std::string("step=") + recipe_name + (bias ? " options=bias" : "") + " splits=" + (ragged ? "ragged" : "even") +
+    const char* const options = by_library ? (bias ? " options=cublaslt+bias" : " options=cublaslt")
+                                : bias     ? " options=bias"
+                                           : "";
+    return std::string("step=") + recipe_name + options + " splits=" + (ragged ? "ragged" : "even") +
            " groups=" + std::to_string(groups) + " rows=" + std::to_string(rows) + " N=" + std::to_string(N) +
            " K=" + std::to_string(K) + " vendor=" + vendor;
   }
@@ -47,6 +51,7 @@ struct Case {
 
 inline void no_product(const device::GroupedGemmCall&, const device::CublasLtSettings&, const device::CublasLtAlgorithm*,
                        device::Stream) {}
+inline void no_own_product(const device::GroupedGemmCall&, const device::Fp8BlockSettings&, device::Stream) {}
 inline void no_quantization(const device::QuantizeCall&, device::Stream) {}
 inline void no_sums(const device::DbiasCall&, device::Stream) {}
 
@@ -57,7 +62,7 @@ inline device::LinearKernels& active_kernels() {
 }
 inline void leave_out(bool quantizations, bool products) {
   device::LinearKernels& kernels = active_kernels();
-  if (products) kernels.multiply_by_cublaslt = no_product;
+  if (products) kernels.multiply_by_cublaslt = no_product, kernels.multiply_by_assay = no_own_product;
   if (quantizations) kernels.quantize_with = no_quantization, kernels.sum_with = no_sums;
 }
 
@@ -102,10 +107,11 @@ struct Layer {
         dbias(2 * c.groups * c.N),
         status(on_device(std::vector<std::uint32_t>{0})) {}
 
-  void make() {
+  void make(const device::LinearPath& path) {
     active_kernels() = device::device_kernels();
     device::GroupedLinearOptions options;
     options.config.recipe = c.recipe;
+    options.path = path;
     options.groups = c.groups;
     options.N = c.N;
     options.K = c.K;
@@ -113,6 +119,7 @@ struct Layer {
     options.rows_multiple = 16;  // as the splits above are: operands of wgrad are read where they lie
     options.fresh_weights = false;
     options.status = status.as<std::uint32_t>();
+    module.reset();  // its memory first
     module = std::make_unique<device::GroupedLinear>(options, active_kernels(), arena_memory());
   }
 
@@ -168,14 +175,23 @@ struct Layer {
   }
 };
 
-// Creates the module and runs a step, so that the library creates its state. Returns why this case cannot be timed; empty: it can.
-inline std::string prepare(Layer& layer) {
+// The path of a case's products. Errors: device::NotSupported for those of the emulated GEMM, which are not timed here, with the reason.
+inline device::LinearPath path_of(const Case& c) {
+  if (c.by_library) return {};
   LinearConfig config;
-  config.recipe = layer.c.recipe;
+  config.recipe = c.recipe;
   const device::LinearChoice choice = device::choose_linear_path(config, {}, device::device_kernels().architecture());
-  if (choice.verdict != device::LinearVerdict::cublaslt) return choice.reason;
+  if (choice.verdict == device::LinearVerdict::emulated) throw device::NotSupported(choice.reason);
+  return device::linear_path_of(choice, config, {});
+}
+
+// Creates the module and runs a step, so that the library creates its state. `library_order`: additions in the order of the library's
+// kernels, where the path has a choice. Returns why this case cannot be timed; empty: it can.
+inline std::string prepare(Layer& layer, bool library_order = false) {
   try {
-    layer.make();
+    device::LinearPath path = path_of(layer.c);
+    if (library_order) path.wgrad.fp8_block.order = device::Fp8BlockOrder::rows_first;
+    layer.make(path);
     layer.step();
     check(cudaStreamSynchronize(stream()), "the first step");
   } catch (const std::exception& error) {

@@ -27,6 +27,12 @@ inline void note_product(const device::GroupedGemmCall& call, const device::Cubl
   noted().is_product.push_back(true);
   device::device_kernels().multiply_by_cublaslt(call, settings, algorithm, stream);
 }
+inline void note_own_product(const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings,
+                             device::Stream stream) {
+  noted().products.push_back(call);
+  noted().is_product.push_back(true);
+  device::device_kernels().multiply_by_assay(call, settings, stream);
+}
 inline void note_quantization(const device::QuantizeCall& call, device::Stream stream) {
   noted().quantizations.push_back(call);
   noted().is_product.push_back(false);
@@ -40,6 +46,7 @@ class VendorStep {
   VendorStep(const TransformerEngine& library, Layer& layer) {
     noted() = {};
     active_kernels().multiply_by_cublaslt = note_product;
+    active_kernels().multiply_by_assay = note_own_product;
     active_kernels().quantize_with = note_quantization;
     layer.step();
     active_kernels() = device::device_kernels();
