@@ -18,23 +18,10 @@
 
 #include "conformance/catalogue/catalogue.h"
 #include "device/tests/mutants/hunt.h"
+#include "device/tests/mutants/point_table.h"
 #include "device/tests/mutants/room.h"
 
 namespace assay::mutants {
-
-struct Mutant {
-  const char* file;
-  int line;
-  const char* name;
-  const char* change;
-};
-const Mutant kMutants[] = {
-#include "points.inc"
-};
-constexpr int kCount = static_cast<int>(std::size(kMutants));
-
-int chosen = -1;
-std::uint8_t reached[kCount];
 
 namespace {
 

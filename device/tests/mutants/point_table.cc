@@ -1,0 +1,15 @@
+#include "device/tests/mutants/point_table.h"
+
+#include <iterator>
+
+namespace assay::mutants {
+
+const Mutant kMutants[] = {
+#include "points.inc"  // of this room: mutate.py makes it
+};
+const int kCount = static_cast<int>(std::size(kMutants));
+
+int chosen = -1;
+std::uint8_t reached[std::size(kMutants)];
+
+}  // namespace assay::mutants
