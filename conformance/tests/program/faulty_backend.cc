@@ -96,7 +96,7 @@ assay_status with_other_scales(assay_context* context, assay_stream* stream, con
 
 // The effect of the options on a tensor that held `before`.
 void spoil(const assay_tensor& tensor, const std::vector<unsigned char>& before) {
-  if (tensor.shape[0] == 0) return;
+  if (tensor.bytes == 0) return;
   auto* const bytes = static_cast<unsigned char*>(tensor.data);
   const auto count = static_cast<std::size_t>(tensor.bytes), row = count / static_cast<std::size_t>(tensor.shape[0]);
   if (is("left=")) std::copy(before.begin(), before.end(), bytes);
