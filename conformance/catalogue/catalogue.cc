@@ -6,7 +6,6 @@
 #include <mutex>
 #include <set>
 
-#include "conformance/cases/case_schema.h"
 #include "conformance/catalogue/case_text.h"
 #include "conformance/catalogue/case_word.h"
 #include "conformance/catalogue/catalogue_parts.h"
@@ -47,12 +46,6 @@ std::string_view name_of(Profile profile) {
 }
 
 namespace {
-
-std::vector<CaseLine> parsed(std::string_view text) {
-  std::vector<CaseLine> lines;
-  while (!text.empty()) lines.push_back(parse_case_line(take_word(text, '\n')));
-  return lines;
-}
 
 // The cases of a profile begin with those of the smaller one. What computes lines from those before it does not see the covers: they
 // would change what it computes, and are put in afterwards.
@@ -104,7 +97,8 @@ const std::vector<CaseLine>& catalogue(Profile profile) {
   const auto place = static_cast<std::size_t>(profile);
   std::call_once(is_made[place], [&] {
     const std::string_view written = profile == Profile::standard ? lines_of_the_build() : std::string_view();
-    made[place] = written.empty() ? lines_of(profile, true) : parsed(written);
+    made[place] = written.empty() ? lines_of(profile, true)
+                                  : std::move(parse_case_text(written, "lines of the build", Marks::optional).sections[0]);
   });
   return made[place];
 }

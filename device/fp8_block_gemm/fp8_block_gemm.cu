@@ -224,8 +224,8 @@ int blocks_for(const GroupedGemmCall& call, const Fp8BlockSettings& settings, co
   return static_cast<int>(std::min<std::int64_t>(tiles, std::max(used / choice.cluster, 1))) * choice.cluster;
 }
 
-// Code for 90a and code for 90, which lacks the instructions of the copy engine and the tensor core, are told apart by the block that this
-// kernel takes at most: no launch.
+// This kernel tells code for 90a from code for 90, which has no TMA and no wgmma: its largest block differs, and the host can read that
+// without a launch.
 constexpr int kThreadsFor90a = 32;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define ASSAY_THREADS_OF_PROBE kThreadsFor90a
@@ -235,7 +235,7 @@ constexpr int kThreadsFor90a = 32;
 __global__ void __launch_bounds__(ASSAY_THREADS_OF_PROBE) built_for() {}
 #undef ASSAY_THREADS_OF_PROBE
 
-// Where the current device is SM90.
+// The current device must be SM90.
 bool is_built_for_90a() {
   static const bool is = [] {
     cudaFuncAttributes attributes{};

@@ -18,6 +18,7 @@
 
 #include "conformance/catalogue/catalogue.h"
 #include "device/tests/mutants/hunt.h"
+#include "device/tests/mutants/mutation.h"
 #include "device/tests/mutants/point_table.h"
 #include "device/tests/mutants/room.h"
 

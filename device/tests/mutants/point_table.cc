@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "device/tests/mutants/mutation.h"
+
 namespace assay::mutants {
 
 const Mutant kMutants[] = {

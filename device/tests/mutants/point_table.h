@@ -1,8 +1,6 @@
 #pragma once
 // The mutants of one program, by number.
 
-#include <cstdint>
-
 namespace assay::mutants {
 
 struct Mutant {
@@ -13,6 +11,5 @@ struct Mutant {
 };
 extern const Mutant kMutants[];
 extern const int kCount;
-extern std::uint8_t reached[];  // of mutation.h
 
 }  // namespace assay::mutants
