@@ -46,6 +46,15 @@ TEST_F(ContainedReaderTest, ReadsManyFilesInOneProcess) {
   EXPECT_EQ(process.child(), child);
 }
 
+TEST_F(ContainedReaderTest, OutlinesCasesWithoutTheirTensors) {
+  write_fixture(path_, sample_fixture());
+  ReadingProcess process;
+  Fixture expected = process.read(path_);
+  for (Case& each : expected.cases) each.in.clear(), each.out.clear();
+  EXPECT_TRUE(same_fixture(process.outline(path_), expected));
+  EXPECT_TRUE(same_fixture(process.read(path_), sample_fixture())) << "the outline leaves nothing behind";
+}
+
 TEST_F(ContainedReaderTest, PassesErrorsOnWithFileObjectAndReason) {
   ReadingProcess process;
   for (int i = 0; i < 3; ++i) {
