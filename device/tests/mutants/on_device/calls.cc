@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <iostream>
 #include <stdexcept>
 #include <thread>
@@ -105,7 +106,7 @@ conformance::Judgement OpenLibrary::judge(const Call& call, std::int64_t limit_s
 }
 
 void OpenLibrary::note(const Call& call, Noted& noted) {
-  Call own{call.line, call.way, {}, {}, conformance::prepare(call.line, choice_of(call.way), conformance::Statements())};
+  Call own{call.line, call.way, {}, 0, {}, conformance::prepare(call.line, choice_of(call.way), conformance::Statements())};
   backend(call.way);  // opened before a point is noted: every call would reach those of opening
   const auto failed = [&](const std::string& when, const std::string& judged) {
     return std::runtime_error(call.name() + ": the device failed " + when + ": " + mutants_->last_error() +
@@ -114,7 +115,9 @@ void OpenLibrary::note(const Call& call, Noted& noted) {
   if (!plant(kRecords)) throw failed("before the call", "");
   std::uint8_t before[kMostMutants];
   if (!mutants_->take_reached(before)) throw failed("before the call", "");
+  const auto begun = std::chrono::steady_clock::now();
   const conformance::Judgement judgement = judge(own, kFirstLimitSeconds);
+  noted.seconds = std::chrono::duration<float>(std::chrono::steady_clock::now() - begun).count();
   if (!mutants_->take_reached(noted.reached)) throw failed("in the call", judgement.text);
   if (own.prepared != nullptr && own.prepared->stated) {
     noted.has_statement = true;
@@ -134,6 +137,7 @@ std::vector<Call> prepared(std::vector<Call> calls, const Noted* noted, int thre
       if (noted[i].reached[m] != 0) calls[i].reaches.push_back(m);
     }
     if (calls[i].reaches.empty()) continue;
+    calls[i].seconds = noted[i].seconds;
     kept.push_back(std::move(calls[i]));
     if (!noted[i].has_statement) continue;
     kept.back().stated = noted[i].stated;

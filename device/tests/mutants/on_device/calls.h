@@ -20,6 +20,7 @@ struct Call {
   conformance::CaseLine line;
   int way = 0;                           // of kWays
   std::vector<int> reaches;              // numbers of the mutants whose point it evaluates
+  double seconds = 0;                    // that it took without a mutant
   std::optional<assay_numerics> stated;  // what the backend states of it
   // Inputs and expected outputs, computed once. Null for a call whose judge makes many.
   std::shared_ptr<conformance::PreparedCase> prepared;
@@ -31,6 +32,7 @@ struct Call {
 struct Noted {
   char verdict;  // 0: not made; 'p': passed; 'n': not run; 'f': failed; 'e': the device failed, or the process ended
   bool has_statement;
+  float seconds;  // that the call took
   assay_numerics stated;
   std::uint8_t reached[kMostMutants];
 };

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -16,6 +16,8 @@
 
 #include "conformance/catalogue/catalogue.h"
 #include "conformance/support/forked.h"
+#include "device/tests/mutants/on_device/notes.h"
+#include "device/tests/mutants/on_device/record.h"
 #include "device/tests/mutants/on_device/workers.h"
 
 namespace assay::mutants {
@@ -23,161 +25,50 @@ namespace {
 
 using conformance::ForkedArray;
 
-using nlohmann::json;
-
 struct Options {
   Planting planting;
-  std::string profile = "standard", only, cases, out, earlier;
+  std::string profile = "standard", only, cases, lines, out, earlier, notes;
+  std::vector<std::string> decided;  // files
   int sample = 0;
   bool lists = false;
   std::int64_t elements = 1 << 18, products = 1 << 24;  // of the largest call: what no clock says, which other processes hold up
 };
 
-std::string folder_of(const std::string& key) {
-  const std::string file = key.substr(0, key.find(':'));
-  return file.substr(0, file.rfind('/'));
-}
-
+// Errors: std::runtime_error, CaseError.
 std::vector<conformance::CaseLine> lines_of(const Options& options) {
   std::vector<conformance::CaseLine> lines;
+  if (!options.lines.empty()) {
+    std::ifstream in(options.lines);
+    for (std::string text; std::getline(in, text);) lines.push_back(conformance::parse_case_line(text));
+    return lines;
+  }
   for (const conformance::CaseLine& line : conformance::catalogue(*conformance::profile_named(options.profile))) {
     if (to_text(line).find(options.cases) != std::string::npos) lines.push_back(line);
   }
   return lines;
 }
 
-// An earlier record of the same mutants: its kills are not made again.
-struct Earlier {
-  json record = json::object();
-  std::set<std::string> killed;
-};
-
-// Errors: std::runtime_error if the file is no record of a hunt.
-Earlier earlier_of(const std::string& path) {
-  Earlier made;
-  if (path.empty()) return made;
-  std::ifstream in(path);
-  made.record = json::parse(in, nullptr, false);
-  for (const char* const part : {"cases", "killed", "survived"}) {
-    if (!made.record.is_object() || !made.record.contains(part)) throw std::runtime_error(path + ": is no record of a hunt");
+// Mutants that calls reach, whose name has the text, and that nothing has decided yet; of these the sample, in an order that the seed
+// decides: first those that no earlier hunt planted.
+std::vector<int> chosen_mutants(const Found& found, const Options& options) {
+  std::set<std::string> decided = found.earlier.killed, survived;
+  for (const std::string& path : options.decided) add_decided(path, decided);
+  if (!found.earlier.record.empty()) {
+    for (const nlohmann::json& row : found.earlier.record.at("survived")) survived.insert(row.at(0));
   }
-  for (const json& row : made.record.at("killed")) made.killed.insert(row.at(0));
-  return made;
-}
-
-// Mutants that calls reach, whose name has the text, and that were not killed before; of these the sample, in an order that the seed
-// decides.
-std::vector<int> chosen_mutants(const std::vector<std::string>& keys, const std::vector<int>& reaching, const Options& options,
-                                const Earlier& earlier) {
   std::vector<int> all;
-  for (std::size_t m = 0; m < keys.size(); ++m) {
-    if (reaching[m] > 0 && keys[m].find(options.only) != std::string::npos && !earlier.killed.contains(keys[m]))
+  for (std::size_t m = 0; m < found.keys.size(); ++m) {
+    const std::string& key = found.keys[m];
+    if (found.reaching[m] > 0 && key.find(options.only) != std::string::npos && !decided.contains(key))
       all.push_back(static_cast<int>(m));
   }
-  const auto rank = [&](int m) { return mixed(options.planting.seed, static_cast<std::uint64_t>(m), 0); };
+  const auto rank = [&](int m) {
+    return std::pair(survived.contains(found.keys[static_cast<std::size_t>(m)]),
+                     mixed(options.planting.seed, static_cast<std::uint64_t>(m), 0));
+  };
   std::sort(all.begin(), all.end(), [&](int a, int b) { return rank(a) < rank(b); });
   if (options.sample > 0 && static_cast<int>(all.size()) > options.sample) all.resize(static_cast<std::size_t>(options.sample));
   return all;
-}
-
-struct Found {
-  std::vector<std::string> keys;  // of the mutants, by number
-  std::string device;
-  std::map<std::string, int> verdicts{
-      {"passed", 0}, {"not run", 0}, {"failed", 0}, {"ended", 0}, {"not made", 0}};  // of the calls
-  std::vector<std::string> failed;  // calls that were made without a mutant, and did not pass
-  std::vector<Call> calls;
-  std::vector<int> reaching;  // by mutant
-  std::vector<int> mutants;
-  std::vector<Planted> planted;
-  Earlier earlier;
-};
-
-// What the earlier record has of mutants that were not planted this time: its kills, and survivors for which no time was left.
-void add_earlier(const Found& found, json& cases, json& killed, json& survived,
-                 std::map<std::string, std::map<std::string, int>>& folders) {
-  if (found.earlier.record.empty()) return;
-  cases = found.earlier.record.at("cases");
-  std::set<std::string> planted;
-  for (std::size_t i = 0; i < found.mutants.size(); ++i) {
-    if (found.planted[i].how != 0) planted.insert(found.keys[static_cast<std::size_t>(found.mutants[i])]);
-  }
-  const std::set<std::string> present(found.keys.begin(), found.keys.end());
-  for (auto [part, list] : {std::pair("killed", &killed), std::pair("survived", &survived)}) {
-    for (const json& row : found.earlier.record.at(part)) {
-      if (planted.contains(row.at(0)) || !present.contains(row.at(0))) continue;
-      list->push_back(row);
-      auto& of = folders[folder_of(row.at(0))];
-      ++of["planted"];
-      ++of[part];
-    }
-  }
-}
-
-json record_of(const Found& found, const Options& options) {
-  std::map<std::string, std::map<std::string, int>> folders;
-  json killed = json::array(), survived = json::array(), not_reached = json::array(), cases = json::array();
-  add_earlier(found, cases, killed, survived, folders);
-  std::map<int, std::size_t> number_of;
-  for (std::size_t m = 0; m < found.keys.size(); ++m) {
-    auto& of = folders[folder_of(found.keys[m])];
-    ++of["mutants"];
-    const bool reached = found.reaching[m] > 0;
-    of["reached"] += reached;
-    if (!reached) not_reached.push_back(found.keys[m]);
-  }
-  for (std::size_t i = 0; i < found.mutants.size(); ++i) {
-    const Planted& each = found.planted[i];
-    if (each.how == 0) continue;
-    const std::string& key = found.keys[static_cast<std::size_t>(found.mutants[i])];
-    auto& of = folders[folder_of(key)];
-    ++of["planted"];
-    ++of[each.how == '.' ? "survived" : "killed"];
-    if (each.how == '.') {
-      survived.push_back({key, each.tried, each.reaching});
-      continue;
-    }
-    const auto [place, fresh] = number_of.try_emplace(each.killer, cases.size());
-    if (fresh) cases.push_back(each.killer < 0 ? "?" : found.calls[static_cast<std::size_t>(each.killer)].name());
-    killed.push_back({key, place->second, std::string(1, each.how), each.tried});
-  }
-  for (json* list : {&killed, &survived}) std::sort(list->begin(), list->end());
-  return {{"device", found.device},
-          {"profile", options.profile},
-          {"calls", found.calls.size()},
-          {"seed", options.planting.seed},
-          {"most_calls", options.planting.most_calls},
-          {"mutants", found.keys.size()},
-          {"folders", folders},
-          {"verdicts", found.verdicts},
-          {"failed", found.failed},
-          {"cases", cases},
-          {"killed", killed},
-          {"survived", survived},
-          {"not_reached", not_reached}};
-}
-
-// One row a line.
-void write(const std::string& path, const json& record) {
-  std::ofstream out(path);
-  const char* part = "{\n";
-  for (const auto& [name, value] : record.items()) {
-    out << part << json(name).dump() << ": ";
-    part = ",\n";
-    if (!value.is_array()) {
-      out << value.dump();
-      continue;
-    }
-    out << "[";
-    const char* row = "\n ";
-    for (const json& each : value) {
-      out << row << each.dump();
-      row = ",\n ";
-    }
-    out << "]";
-  }
-  out << "\n}\n";
-  if (!out.flush()) throw std::runtime_error(path + ": cannot be written");
 }
 
 double seconds_since(std::chrono::steady_clock::time_point begun) {
@@ -233,12 +124,21 @@ Found hunt(const Options& options) {
   std::vector<Call> calls = calls_of(lines_of(options), options.elements, options.products, options.planting.seed);
   if (calls.empty()) throw std::runtime_error("no case is chosen");
   const ForkedArray<Noted> noted(calls.size());
+  Notes notes;
+  if (!options.notes.empty()) notes = read_notes(options.notes, found.keys);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (const auto known = notes.find(calls[i].name()); known != notes.end()) noted[i] = known->second;
+  }
   std::string stopped;
   try {
     note_calls(calls, options.planting, noted.begin());
   } catch (const std::runtime_error& error) {
     stopped = error.what();
   }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (noted[i].verdict != 0) notes[calls[i].name()] = noted[i];
+  }
+  if (!options.notes.empty()) write_notes(options.notes, found.keys, notes);
   if (is_stopped()) stopped = "a signal";
   count_verdicts(calls, noted.begin(), found);
   say(std::to_string(calls.size()) + " calls without a mutant: " + text_of(found.verdicts));
@@ -250,11 +150,14 @@ Found hunt(const Options& options) {
   for (const Call& call : found.calls) {
     for (const int mutant : call.reaches) ++found.reaching[static_cast<std::size_t>(mutant)];
   }
-  found.mutants = chosen_mutants(found.keys, found.reaching, options, found.earlier);
+  found.mutants = chosen_mutants(found, options);
   say(std::to_string(found.calls.size()) + " calls prepared; " + std::to_string(found.mutants.size()) + " mutants to plant");
   if (found.mutants.empty()) return found;
   found.planted = plant_all(found.calls, found.mutants, options.planting);
-  say(is_stopped() ? "stopped" : "planted");
+  say(std::string(is_stopped() ? "stopped" : "planted") + " after " +
+      std::to_string(std::accumulate(found.planted.begin(), found.planted.end(), 0,
+                                     [](int sum, const Planted& each) { return sum + each.tried; })) +
+      " calls of mutants");
   return found;
 }
 
@@ -265,8 +168,8 @@ int run(const Options& options) {
     return 0;
   }
   const Found found = hunt(options);
-  const json record = record_of(found, options);
-  if (!options.out.empty()) write(options.out, record);
+  const nlohmann::json record = record_of(found, options.profile, options.planting);
+  if (!options.out.empty()) write_record(options.out, record);
   std::cout << found.keys.size() << " mutants, " << found.calls.size() << " calls: " << record.at("killed").size() << " killed "
             << record.at("survived").size() << " survived " << record.at("not_reached").size() << " not reached\n";
   return found.planted.empty() ? 9 : 0;
@@ -291,6 +194,7 @@ int main(int count, char** arguments) {
       ->check(CLI::IsMember({"smoke", "standard", "full"}))
       ->capture_default_str();
   app.add_option("--cases", options.cases, "Cases whose line contains this text");
+  app.add_option("--lines", options.lines, "Lines of cases to make in place of a profile's, one a row")->check(CLI::ExistingFile);
   app.add_option("--only", options.only, "Mutants whose name contains this text");
   app.add_option("--sample", options.sample, "Number of mutants, taken by --seed from those that are reached; 0: all")
       ->check(CLI::NonNegativeNumber)
@@ -298,6 +202,9 @@ int main(int count, char** arguments) {
   app.add_option("--earlier", options.earlier,
                  "A record: its kills are not made again, and are part of the new record, as are its survivors that are not "
                  "planted again")
+      ->check(CLI::ExistingFile);
+  app.add_option("--decided", options.decided,
+                 "Records of rooms, and files of proofs: the mutants that they kill or prove are not planted")
       ->check(CLI::ExistingFile);
   app.add_option("--seed", planting.seed, "Of the sample, and of the order of the calls")->capture_default_str();
   app.add_option("--calls", planting.most_calls, "Most calls that a mutant is tried under")
@@ -309,6 +216,9 @@ int main(int count, char** arguments) {
       ->capture_default_str();
   app.add_option("--note-budget", planting.note_seconds, "Seconds after which no more calls are made without a mutant")
       ->check(CLI::PositiveNumber);
+  app.add_option(
+      "--notes", options.notes,
+      "What calls reach: those that the file has are not made without a mutant again. Written when calls have been noted");
   app.add_option("--elements", options.elements, "Elements of the largest call that is used")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

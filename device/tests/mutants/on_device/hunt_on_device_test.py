@@ -82,6 +82,53 @@ class Hunt(unittest.TestCase):
             first.write_text(json.dumps({"killed": []}))
             self.assertEqual(subprocess.run([PROGRAM, "--library", LIBRARY, "--earlier", first], capture_output=True, timeout=60).returncode, 9)
 
+    def test_notes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            notes = pathlib.Path(folder) / "notes"
+            first = hunt("--limit", "2", "--notes", str(notes))
+            # Noting takes no time now: a budget that has ended before leaves nothing out.
+            again = hunt("--limit", "2", "--notes", str(notes), "--note-budget", "1e-9")
+            self.assertEqual(first["verdicts"], again["verdicts"])
+            self.assertEqual([row[0] for row in first["killed"]], [row[0] for row in again["killed"]])
+            self.assertEqual(first["survived"], again["survived"])
+            lines = pathlib.Path(folder) / "lines"
+            lines.write_text("quantize recipe=mxfp8 splits=32,0 K=32 seed=1\n")
+            hunt("--limit", "2", "--notes", str(notes), "--lines", str(lines))
+            kept = hunt("--limit", "2", "--notes", str(notes), "--note-budget", "1e-9")
+            self.assertEqual(first["verdicts"], kept["verdicts"], "the notes of calls that a hunt does not make are kept")
+            notes.write_bytes(notes.read_bytes()[:-1])
+            done = subprocess.run([PROGRAM, "--library", LIBRARY, "--notes", notes], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 9)
+            self.assertIn("ends in a note", done.stderr)
+            notes.write_bytes(b"x" * 100)
+            done = subprocess.run([PROGRAM, "--library", LIBRARY, "--notes", notes], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 9)
+            self.assertIn("no library with these mutants", done.stderr)
+
+    def test_decided_elsewhere(self):
+        with tempfile.TemporaryDirectory() as folder:
+            room, proofs = pathlib.Path(folder) / "room.json", pathlib.Path(folder) / "proofs.json"
+            room.write_text(json.dumps({"room": "b", "killed": [[key("b/crash", "ends"), 0, "b", 1]], "equivalent": [key("b/stuck", "does not end")]}))
+            proofs.write_text(json.dumps({key("a/right", "nothing"): "It does nothing."}))
+            record = hunt("--decided", str(room), "--decided", str(proofs))
+            self.assertEqual([row[0] for row in record["killed"]], [key("a/wrong", "a byte"), key("b/lasting", "wrong from now on")])
+            self.assertEqual(record["survived"], [])
+            proofs.write_text(json.dumps({"a": 1}))
+            done = subprocess.run([PROGRAM, "--library", LIBRARY, "--profile", "smoke", "--cases", "recipe=mxfp8", "--decided", proofs],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 9)
+            self.assertIn("neither the record of a room nor a file of proofs", done.stderr)
+
+    def test_lines_of_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = pathlib.Path(folder) / "lines"
+            lines.write_text("quantize recipe=mxfp8 splits=32,0 K=32 seed=1\nquantize recipe=mxfp8 splits=64 K=32 seed=2\n")
+            self.assertEqual(hunt("--limit", "2", "--lines", str(lines))["calls"], 2)
+            lines.write_text("quantize recipe=none\n")
+            done = subprocess.run([PROGRAM, "--library", LIBRARY, "--lines", lines], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 9)
+            self.assertIn("recipe", done.stderr)
+
     def test_budget_of_noting(self):
         code, said, record = hunt_with({"STAND_IN_TAKES": "20"}, "--cases", "quantize recipe=mxfp8", "--note-budget", "2")
         verdicts = record["verdicts"]

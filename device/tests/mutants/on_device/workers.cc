@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <functional>
 #include <iostream>
@@ -140,9 +141,10 @@ class Planter {
       ++result.tried;
       const conformance::Verdict verdict = library_.judge(calls_[static_cast<std::size_t>(at)]).verdict;
       if (verdict == conformance::Verdict::passed) continue;
-      // Without the mutant the call passes again, or this process is of no more use.
-      const bool good =
-          library_.plant(kNone) && library_.judge(calls_[static_cast<std::size_t>(at)]).verdict == conformance::Verdict::passed;
+      // Without the mutant the call passes again, or this process is of no more use: as after a kernel that does not end, behind which
+      // everything would wait.
+      const bool good = verdict != conformance::Verdict::unfinished && library_.plant(kNone) &&
+                        library_.judge(calls_[static_cast<std::size_t>(at)]).verdict == conformance::Verdict::passed;
       if (!good && !first) {
         result = {};
         slot.again = slot.item.exchange(-1);
@@ -157,8 +159,11 @@ class Planter {
   }
 
  private:
-  std::uint64_t rank(int mutant, int call) const {
-    return mixed(planting_.seed, static_cast<std::uint64_t>(mutant), static_cast<std::uint64_t>(call));
+  // Short calls first, on the whole: each as if it came after a time of its own chance, of the mean that it took.
+  double rank(int mutant, int call) const {
+    const std::uint64_t bits = mixed(planting_.seed, static_cast<std::uint64_t>(mutant), static_cast<std::uint64_t>(call));
+    const double chance = (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+    return -std::log(chance) * std::max(calls_[static_cast<std::size_t>(call)].seconds, 1e-3);
   }
   OpenLibrary& library_;
   const std::vector<Call>& calls_;
@@ -201,6 +206,7 @@ void note_calls(const std::vector<Call>& calls, const Planting& planting, Noted*
   const auto work = [&](Slot& slot) {
     OpenLibrary library(planting.library, slot.device);
     for (int i; Clock::now() < end && (i = next[0]++) < static_cast<int>(calls.size());) {
+      if (noted[i].verdict != 0) continue;  // known before
       slot.call = slot.item = i;
       slot.begun = now();
       library.note(calls[static_cast<std::size_t>(i)], noted[i]);

@@ -27,7 +27,7 @@ struct Planted {
   int killer = -1;  // the call
 };
 
-// Each call without a mutant, until the budget of noting is spent or a signal comes: what is not made keeps verdict 0. Errors:
+// Each call that is not noted yet without a mutant, until the budget of noting is spent or a signal comes: what is not made keeps verdict 0. Errors:
 // std::runtime_error where no process can use the device.
 void note_calls(const std::vector<Call>& calls, const Planting& planting, Noted* noted);
 
