@@ -1,4 +1,4 @@
-// What the host has in place of a device and of the other recipes.
+// What the host has in place of a device, and of the recipes whose kernels are not in the program (weak: the kernels come first).
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,8 @@ CallDevice::CallDevice(Stream, std::initializer_list<NamedTensor>) {}
 CallDevice::~CallDevice() = default;
 
 // max |x| of each group, NaN passed over.
-void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
-                       std::uint32_t* amax_bits, std::uint32_t*, Stream) {
+[[gnu::weak]] void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
+                                     std::uint32_t* amax_bits, std::uint32_t*, Stream) {
   if (noop != nullptr && *noop == 1.0f) return;
   const auto value = [&](std::int64_t at) {
     if (x_type == Format::f32) return static_cast<const float*>(x)[at];
@@ -36,13 +36,15 @@ void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int6
 }
 
 namespace {
-[[noreturn]] void unknown() { throw std::logic_error("only NVFP4 is here"); }
+[[noreturn]] void unknown() { throw std::logic_error("the kernels of this recipe are not here"); }
 }  // namespace
-void quantize_per_tensor(const QuantizeCall&, Stream) { unknown(); }
-void quantize_fp8_block(const QuantizeCall&, Stream) { unknown(); }
-void quantize_mxfp8(const QuantizeCall&, Stream) { unknown(); }
-std::int64_t per_tensor_workspace_bytes(const QuantizeCall&) { unknown(); }
-std::int64_t fp8_block_workspace_bytes(const QuantizeCall&) { unknown(); }
-std::int64_t mxfp8_workspace_bytes(const QuantizeCall&) { unknown(); }
+[[gnu::weak]] void quantize_per_tensor(const QuantizeCall&, Stream) { unknown(); }
+[[gnu::weak]] void quantize_fp8_block(const QuantizeCall&, Stream) { unknown(); }
+[[gnu::weak]] void quantize_mxfp8(const QuantizeCall&, Stream) { unknown(); }
+[[gnu::weak]] void quantize_nvfp4(const QuantizeCall&, Stream) { unknown(); }
+[[gnu::weak]] std::int64_t per_tensor_workspace_bytes(const QuantizeCall&) { unknown(); }
+[[gnu::weak]] std::int64_t fp8_block_workspace_bytes(const QuantizeCall&) { unknown(); }
+[[gnu::weak]] std::int64_t mxfp8_workspace_bytes(const QuantizeCall&) { unknown(); }
+[[gnu::weak]] std::int64_t nvfp4_workspace_bytes(const QuantizeCall&) { unknown(); }
 
 }  // namespace assay::device
