@@ -45,6 +45,9 @@ std::vector<Call> calls_of(const std::vector<conformance::CaseLine>& lines, std:
 // A well mixed value of the numbers.
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c);
 
+// Seconds after which a call with a mutant does not end.
+std::int64_t limit_of(const Call& call);
+
 // The library on a device. One in a process.
 class OpenLibrary {
  public:

@@ -43,8 +43,9 @@ struct Slot {
   std::atomic<int> item{-1};  // of the list
   std::atomic<int> call{-1};
   std::atomic<std::int64_t> begun{0};
-  std::atomic<int> done{0};    // items
-  std::atomic<int> again{-1};  // an item that its process could not decide: the next one begins with it
+  std::atomic<std::int64_t> limit{0};  // seconds that the call may take, beside those of its process
+  std::atomic<int> done{0};            // items
+  std::atomic<int> again{-1};          // an item that its process could not decide: the next one begins with it
 };
 
 // A process that has taken an item ended without a result.
@@ -74,6 +75,7 @@ void supervise(int jobs, const Planting& planting, const Work& work, const Ended
   int failures = 0, most_failures = kFirstFailures, left = jobs;
   const auto start = [&](int j) {
     slots[j].begun = now();
+    slots[j].limit = 0;
     slots[j].device = j % planting.devices;
     children[j] = fork();
     if (children[j] < 0) throw std::runtime_error("no process can be made");
@@ -93,7 +95,7 @@ void supervise(int jobs, const Planting& planting, const Work& work, const Ended
       Slot& slot = slots[j];
       int status = 0;
       if (waitpid(children[j], &status, WNOHANG) == 0) {
-        if (!stuck[j] && now() - slot.begun > planting.limit_seconds * 1000) {
+        if (!stuck[j] && now() - slot.begun > (slot.limit + planting.limit_seconds) * 1000) {
           stuck[j] = true;
           if (slot.item < 0) std::cerr << "a process on the device has not answered for " << planting.limit_seconds << " s\n";
           kill(children[j], SIGKILL);
@@ -137,6 +139,7 @@ class Planter {
     }
     for (const int at : order) {
       slot.call = at;
+      slot.limit = limit_of(calls_[static_cast<std::size_t>(at)]);
       slot.begun = now();
       ++result.tried;
       const conformance::Verdict verdict = library_.judge(calls_[static_cast<std::size_t>(at)]).verdict;

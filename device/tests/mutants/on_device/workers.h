@@ -13,7 +13,7 @@ struct Planting {
   int jobs = 8;
   int devices = 1;            // which the processes share
   int most_calls = 400;       // that a mutant is tried under
-  int limit_seconds = 20;     // after which a process that does not answer is ended: the limits of calls have passed long ago
+  int limit_seconds = 20;     // after which a process that does not answer is ended, beyond the limit of its call
   double note_seconds = 1e9;  // no more calls are noted after this time
   double seconds = 1e9;       // no more mutants are begun after this time
   std::uint64_t seed = 1;
