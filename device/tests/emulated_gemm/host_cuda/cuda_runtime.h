@@ -69,6 +69,11 @@ void __stcs(Value* at, const Value& value) {
   *at = value;
 }
 inline void __stcs(unsigned char* at, unsigned char value) { *at = value; }
+inline unsigned atomicAdd(unsigned* at, unsigned value) {
+  const unsigned before = *at;
+  *at += value;
+  return before;
+}
 inline unsigned atomicMax(unsigned* at, unsigned value) {
   const unsigned before = *at;
   *at = max(before, value);

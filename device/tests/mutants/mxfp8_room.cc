@@ -1,0 +1,87 @@
+// Quantization to MXFP8.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "conformance/backends/device/quantize_call.h"
+#include "device/tests/emulated_gemm/run_kernel.h"
+#include "device/tests/mutants/room.h"
+
+namespace assay::mutants {
+
+const char* const kRoom = "mxfp8";
+
+// What the catalogue has with other sizes only, or not together.
+const char* const kLines[] = {
+    // Every code, and magnitudes of all sizes: rows, columns and scales that are exchanged are seen.
+    "quantize recipe=mxfp8 R=1024 K=32 data=every_code seed=81001",
+    "quantize recipe=mxfp8 x_type=f32 direction=rowwise R=1024 K=32 data=every_code seed=81002",
+    "quantize recipe=mxfp8 direction=rowwise dbias=1 R=1024 K=32 data=every_code seed=81003",
+    "quantize recipe=mxfp8 x_type=f16 R=34 K=40 data=zeros seed=81004",
+    "quantize recipe=mxfp8 R=33 K=512 data=full_exponent seed=81005",
+    // Swizzled scales of more than one tile each way, whose padding is written.
+    "quantize recipe=mxfp8 scale_layout=swizzled R=131 K=264 seed=81006",
+    "quantize recipe=mxfp8 direction=columnwise outputs=scale_inv scale_layout=swizzled R=256 K=128 data=full_exponent "
+    "seed=81009",
+    "quantize recipe=mxfp8 scale_layout=swizzled splits=127,0,1,128,33 K=136 data=full_exponent seed=81101",
+    "quantize recipe=mxfp8 x_type=f32 scale_layout=swizzled splits=127,0,1,128,33 K=132 data=full_exponent seed=81102",
+    "quantize recipe=mxfp8 scale_layout=swizzled two_dimensional=1 splits=33,0,130 K=132 data=full_exponent seed=81103",
+    // Rows alone: more than 1024 columns, an end of x within a load of 256 columns, groups that end there.
+    "quantize recipe=mxfp8 direction=rowwise splits=33,0,31 K=1024 data=full_exponent seed=81010",
+    "quantize recipe=mxfp8 direction=rowwise R=5 K=264 data=full_exponent seed=81011",
+    "quantize recipe=mxfp8 x_type=f16 direction=rowwise scale_layout=swizzled R=33 K=40 seed=81012",
+    "quantize recipe=mxfp8 direction=rowwise scale_layout=swizzled splits=127,0,1,128,33 K=40 seed=81013",
+    "quantize recipe=mxfp8 direction=rowwise outputs=codes R=33 K=64 seed=81014",
+    "quantize recipe=mxfp8 direction=rowwise R=34 K=1032 data=full_exponent seed=81021",
+    "quantize recipe=mxfp8 direction=rowwise splits=33,1 K=1032 data=full_exponent seed=81022",
+    "quantize recipe=mxfp8 otype=e5m2 direction=rowwise splits=33,1 K=1032 data=full_exponent seed=81024",
+    "quantize recipe=mxfp8 x_type=f16 otype=e5m2 direction=rowwise R=34 K=1032 data=full_exponent seed=81027",
+    // Tiles with vectors and without, of which the last has few rows and columns.
+    "quantize recipe=mxfp8 otype=e5m2 R=161 K=132 data=full_exponent seed=81029",
+    "quantize recipe=mxfp8 direction=rowwise R=161 K=132 data=full_exponent seed=81030",
+    "quantize recipe=mxfp8 otype=e5m2 direction=columnwise R=161 K=132 data=full_exponent seed=81031",
+    "quantize recipe=mxfp8 dbias=1 R=161 K=132 data=full_exponent seed=81032",
+    "quantize recipe=mxfp8 otype=e5m2 R=161 K=131 data=full_exponent seed=81033",
+    "quantize recipe=mxfp8 x_type=f16 R=161 K=132 data=full_exponent seed=81034",
+    "quantize recipe=mxfp8 x_type=f32 otype=e5m2 R=161 K=132 data=full_exponent seed=81039",
+    "quantize recipe=mxfp8 x_type=f32 direction=rowwise R=161 K=132 data=full_exponent seed=81040",
+    "quantize recipe=mxfp8 x_type=f32 dbias=1 R=161 K=132 data=full_exponent seed=81042",
+    "quantize recipe=mxfp8 x_type=f32 otype=e5m2 R=161 K=131 data=full_exponent seed=81043", nullptr};
+
+bool takes(const conformance::CaseLine& line) { return line.op == "quantize" && line.text("recipe") == "mxfp8"; }
+
+// x lies at a multiple of 16. Codes of some tensors may be stored by vectors of 8 or of 4, of others one by one, and scales of some by 4.
+std::size_t begins_past(const std::string& name, const Tensor& tensor) {
+  if (name == "x") return 0;
+  if (name == "rowwise_data" || name == "columnwise_data") {
+    const std::int64_t rows = tensor.shape.front() % 4;
+    return rows == 1 ? 1 : rows == 2 ? 4 : 8;
+  }
+  if (name == "rowwise_scale_inv" || name == "columnwise_scale_inv") return tensor.bytes.size() / 512 % 2 == 0 ? 1 : 4;
+  return static_cast<std::size_t>(stored_bytes(tensor.type));
+}
+
+std::uint32_t run(Case& problem) {
+  struct alignas(256) Block {
+    std::byte bytes[256];
+  };
+  constexpr std::byte kGuard{0xC3};
+  const conformance::DeviceCall call = conformance::quantize_call(conformance::Request::of(problem), 1);
+  // Sums of tiles, which at first are of no sense.
+  std::vector<Block> workspace(static_cast<std::size_t>((call.workspace_bytes + 255) / 256 + 1));
+  std::byte* const begin = reinterpret_cast<std::byte*>(workspace.data());
+  std::byte *const behind = begin + call.workspace_bytes, *const end =
+                                                              reinterpret_cast<std::byte*>(workspace.data() + workspace.size());
+  std::fill(begin, behind, device::host::reversed ? std::byte{0x5A} : std::byte{0xFF});
+  std::fill(behind, end, kGuard);
+  std::uint32_t status = 0;
+  call.enqueue(nullptr, workspace.data(), &status);
+  if (!std::all_of(behind, end, [](std::byte each) { return each == kGuard; })) std::abort();  // stored behind the workspace
+  return status;
+}
+
+}  // namespace assay::mutants
