@@ -32,6 +32,7 @@ namespace assay::device::host {
 
 Index thread_index, block_index, grid_size, block_size;
 bool reversed = false;
+int compute_capability = 0;
 std::uint64_t blocks_begun = 0;
 
 namespace {

@@ -19,6 +19,9 @@ extern Index thread_index, block_index, grid_size, block_size;
 // Whether blocks, warps and threads run from the last to the first. No result may depend on it.
 extern bool reversed;
 
+// Of the device that the host stands for, 90 for 9.0. 0: there is none, and questions about it fail.
+extern int compute_capability;
+
 // Counts the blocks that have run or run now, of all kernels.
 extern std::uint64_t blocks_begun;
 

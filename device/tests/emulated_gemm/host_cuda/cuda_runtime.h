@@ -1,5 +1,5 @@
 #pragma once
-// What kernels of emulated_gemm/, of the token permutation and of NVFP4 use of CUDA, for a compiler of the host alone: run_kernel.h
+// What kernels of emulated_gemm/, layout/ and of quantization use of CUDA, for a compiler of the host alone: run_kernel.h
 // runs their threads. Each operation on floats is that of the language, rounded to nearest, so that no result depends on a device.
 
 #include <algorithm>
@@ -50,6 +50,10 @@ inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<unsigned long long>(Wide{a} * b >> 64);
+}
 inline int __clzll(long long value) { return std::countl_zero(static_cast<unsigned long long>(value)); }
 inline unsigned atomicOr(unsigned* at, unsigned bits) {
   const unsigned before = *at;
@@ -125,21 +129,41 @@ inline unsigned __reduce_max_sync(unsigned, unsigned own) {
   for (int i = 0; i < 32; ++i) own = max(own, static_cast<unsigned>(all[i]));
   return own;
 }
+inline unsigned __reduce_add_sync(unsigned, unsigned own) {
+  const std::uint64_t* all = assay::device::host::exchange(own);
+  unsigned sum = 0;
+  for (int i = 0; i < 32; ++i) sum += static_cast<unsigned>(all[i]);
+  return sum;
+}
 inline unsigned __ballot_sync(unsigned, bool own) {
   const std::uint64_t* all = assay::device::host::exchange(own);
   unsigned ballot = 0;
   for (int i = 0; i < 32; ++i) ballot |= (all[i] != 0 ? 1u : 0u) << i;
   return ballot;
 }
+inline int __any_sync(unsigned mask, bool own) { return __ballot_sync(mask, own) != 0; }
 
 enum cudaError_t { cudaSuccess, cudaErrorUnknown };
 using cudaStream_t = assay::device::Stream;
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline const char* cudaGetErrorName(cudaError_t) { return "error"; }
 inline const char* cudaGetErrorString(cudaError_t) { return "error"; }
-enum { cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaFuncAttributeMaxDynamicSharedMemorySize };
-inline cudaError_t cudaGetDevice(int*) { return cudaErrorUnknown; }
-inline cudaError_t cudaDeviceGetAttribute(int*, int, int) { return cudaErrorUnknown; }
+enum {
+  cudaDevAttrMaxSharedMemoryPerBlockOptin,
+  cudaFuncAttributeMaxDynamicSharedMemorySize,
+  cudaDevAttrComputeCapabilityMajor,
+  cudaDevAttrComputeCapabilityMinor
+};
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return assay::device::host::compute_capability != 0 ? cudaSuccess : cudaErrorUnknown;
+}
+inline cudaError_t cudaDeviceGetAttribute(int* value, int which, int) {
+  const int capability = assay::device::host::compute_capability;
+  *value = which == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;
+  const bool known = which == cudaDevAttrComputeCapabilityMajor || which == cudaDevAttrComputeCapabilityMinor;
+  return known && capability != 0 ? cudaSuccess : cudaErrorUnknown;
+}
 inline cudaError_t cudaFuncSetAttribute(const void*, int, int) { return cudaErrorUnknown; }
 enum cudaMemcpyKind { cudaMemcpyDeviceToDevice };
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
@@ -158,10 +182,19 @@ inline cudaError_t cudaMemset2DAsync(void* to, std::size_t pitch, int value, std
   return cudaSuccess;
 }
 
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization };
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  struct {
+    int programmaticStreamSerializationAllowed;
+  } val;
+};
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   std::size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;  // kernels run one after another all the same
+  unsigned numAttrs = 0;
 };
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), Arguments&&... arguments) {
