@@ -6,12 +6,15 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <memory>
+
+#include "device/tests/emulated_gemm/dynamic_shared.h"
 
 // The thread sanitizer has to be informed of each change of the stack.
 #ifdef __SANITIZE_THREAD__
@@ -56,9 +59,10 @@ struct Fiber {
   bool begun = false;
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStack);
   void* sanitized = nullptr;  // lives as long as the program
-  enum class Waits { no, for_warp, for_block } waits = Waits::no;
+  enum class Waits { no, for_warp, for_block, for_cluster } waits = Waits::no;
   bool done = true;
-  std::uint64_t given = 0;  // to the exchange or barrier that it waits for
+  std::uint64_t arrived = 0, waited = 0;  // at how many barriers of the cluster, and for how many
+  std::uint64_t given = 0;                // to the exchange or barrier that it waits for
   Lanes received = {};
   std::uint64_t of_block = 0;
 };
@@ -68,7 +72,13 @@ jmp_buf scheduler_place;
 void* sanitized_scheduler = nullptr;
 Fiber* running = nullptr;
 const std::function<void()>* work = nullptr;
+std::uint64_t passed = 0;  // barriers of the cluster
 std::deque<Fiber> fibers;  // in their places: a context may point into itself
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "run_kernel: block %u, %u: %s\n", block_index.x, block_index.y, what);
+  std::abort();
+}
 
 void leave() {
   Fiber& own = *running;
@@ -123,28 +133,43 @@ bool release_warp(unsigned first, unsigned end) {
   });
 }
 
-bool release_block(unsigned threads) {
-  return release(0, threads, Fiber::Waits::for_block, [&] {
+bool release_block(unsigned first, unsigned end) {
+  return release(first, end, Fiber::Waits::for_block, [&] {
     std::uint64_t all = 0;
-    for (unsigned t = 0; t < threads; ++t) all |= fibers[t].done ? 0 : fibers[t].given;
-    for (unsigned t = 0; t < threads; ++t) fibers[t].of_block = all;
+    for (unsigned t = first; t < end; ++t) all |= fibers[t].done ? 0 : fibers[t].given;
+    for (unsigned t = first; t < end; ++t) fibers[t].of_block = all;
   });
 }
 
-// Runs each thread of a warp that waits for nothing to where it waits or ends.
-void run_threads(unsigned first, unsigned end) {
+// Lets the threads of a cluster that wait for it go on if all that have not ended have arrived once more.
+bool release_cluster(unsigned threads) {
+  for (unsigned t = 0; t < threads; ++t) {
+    if (!fibers[t].done && fibers[t].arrived == passed) return false;
+  }
+  ++passed;
+  bool any = false;
+  for (unsigned t = 0; t < threads; ++t) {
+    if (fibers[t].done || fibers[t].waits != Fiber::Waits::for_cluster) continue;
+    fibers[t].waits = Fiber::Waits::no;
+    any = true;
+  }
+  return any;
+}
+
+// Runs each thread of a warp that waits for nothing to where it waits or ends. `block` is the first thread of the block.
+void run_threads(unsigned block, unsigned first, unsigned end) {
   for (unsigned i = first; i < end; ++i) {
     const unsigned t = reversed ? end - 1 - (i - first) : i;
     if (fibers[t].done || fibers[t].waits != Fiber::Waits::no) continue;
-    thread_index.x = t;
+    thread_index.x = t - block;
     enter(fibers[t]);
   }
 }
 
 // Runs a warp as far as it comes without the others: to a barrier of the block, or to its end.
-void run_warp(unsigned first, unsigned end) {
+void run_warp(unsigned block, unsigned first, unsigned end) {
   do {
-    run_threads(first, end);
+    run_threads(block, first, end);
   } while (release_warp(first, end));
 }
 
@@ -166,24 +191,47 @@ void make_stack(Fiber& fiber) {
   fiber.sanitized = __tsan_create_fiber(0);
 }
 
-void run_block(unsigned threads) {
-  for (unsigned t = 0; t < threads; ++t) {
+// Runs the threads of a block as far as they come without the other blocks of the cluster.
+void run_block(unsigned first, unsigned end) {
+  do {
+    const unsigned warps = (end - first + kWarp - 1) / kWarp;
+    for (unsigned i = 0; i < warps; ++i) {
+      const unsigned warp = first + (reversed ? warps - 1 - i : i) * kWarp;
+      run_warp(first, warp, std::min(warp + kWarp, end));
+    }
+  } while (release_block(first, end));
+}
+
+bool have_ended(unsigned first, unsigned end) {
+  return std::all_of(fibers.begin() + first, fibers.begin() + end, [](const Fiber& each) { return each.done; });
+}
+
+// `size` blocks, the first of which has the number `first_block`.
+void run_cluster(unsigned first_block, unsigned size, unsigned threads, std::size_t shared_bytes) {
+  for (unsigned t = 0; t < size * threads; ++t) {
     fibers[t].done = false;
     fibers[t].waits = Fiber::Waits::no;
+    fibers[t].arrived = fibers[t].waited = 0;
   }
-  const unsigned warps = (threads + kWarp - 1) / kWarp;
+  passed = 0;
+  bool first_time = true;
   do {
-    for (unsigned i = 0; i < warps; ++i) {
-      const unsigned first = (reversed ? warps - 1 - i : i) * kWarp;
-      run_warp(first, first + kWarp < threads ? first + kWarp : threads);
+    for (unsigned i = 0; i < size; ++i) {
+      const unsigned rank = reversed ? size - 1 - i : i, block = first_block + rank;
+      const unsigned first = rank * threads, end = first + threads;
+      if (!first_time && have_ended(first, end)) continue;
+      block_index = {block % grid_size.x, block / grid_size.x, 0};
+      rank_in_cluster = rank;
+      if (first_time) {
+        ++blocks_begun;
+        begin_dynamic_shared(rank, shared_bytes);
+      }
+      run_block(first, end);
+      if (have_ended(first, end)) end_dynamic_shared(rank);
     }
-  } while (release_block(threads));
-  for (unsigned t = 0; t < threads; ++t) {
-    if (fibers[t].done) continue;
-    std::fprintf(stderr, "run_kernel: threads of block %u, %u wait for different barriers or exchanges\n", block_index.x,
-                 block_index.y);
-    std::abort();
-  }
+    first_time = false;
+  } while (release_cluster(size * threads));
+  if (!have_ended(0, size * threads)) fail("threads wait for different barriers or exchanges");
 }
 
 }  // namespace
@@ -192,19 +240,28 @@ void wait_for_block() { wait(Fiber::Waits::for_block, 0); }
 std::uint64_t or_of_block(std::uint64_t value) { return wait(Fiber::Waits::for_block, value).of_block; }
 const std::uint64_t* exchange(std::uint64_t value) { return wait(Fiber::Waits::for_warp, value).received.data(); }
 
-void run_kernel(Index grid, unsigned threads, const std::function<void()>& thread) {
-  while (fibers.size() < threads) make_stack(fibers.emplace_back());
+void arrive_at_cluster() {
+  if (running->waited != running->arrived++)
+    fail("a thread arrives at a barrier of the cluster before it waited for the last one");
+}
+void wait_for_cluster() {
+  if (running->waited == running->arrived) fail("a thread waits for a barrier of the cluster at which it did not arrive");
+  if (running->arrived > passed) wait(Fiber::Waits::for_cluster, 0);
+  ++running->waited;
+}
+
+void run_kernel(const Launch& launch, const std::function<void()>& thread) {
+  while (fibers.size() < std::size_t{launch.cluster} * launch.threads) make_stack(fibers.emplace_back());
   work = &thread;
   sanitized_scheduler = __tsan_get_current_fiber();
-  grid_size = grid;
-  block_size.x = threads;
-  const unsigned blocks = grid.x * grid.y;
-  for (unsigned i = 0; i < blocks; ++i) {
-    const unsigned block = reversed ? blocks - 1 - i : i;
-    block_index = {block % grid.x, block / grid.x, 0};
-    ++blocks_begun;
-    run_block(threads);
+  grid_size = launch.grid;
+  block_size.x = launch.threads;
+  const unsigned clusters = launch.grid.x * launch.grid.y / launch.cluster;
+  for (unsigned i = 0; i < clusters; ++i) {
+    run_cluster((reversed ? clusters - 1 - i : i) * launch.cluster, launch.cluster, launch.threads, launch.shared_bytes);
   }
 }
+
+void run_kernel(Index grid, unsigned threads, const std::function<void()>& thread) { run_kernel({grid, threads}, thread); }
 
 }  // namespace assay::device::host

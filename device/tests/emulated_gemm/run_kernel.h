@@ -1,9 +1,11 @@
 #pragma once
 // A kernel on the host: the warps of a block one after another, each as far as it comes, up to the next barrier of the block; the
 // threads of a warp one after another, each up to its next exchange. A warp that needs a barrier to wait for another finds nothing done.
-// For kernels without dynamic shared memory, all of whose threads that are left come to the same barriers, and all lanes of a warp
-// to the same exchanges. Others end the program with a message.
+// The blocks of a cluster run one after another too, each up to the next barrier of the cluster; their shared memory has to be dynamic
+// (dynamic_shared.h). For kernels all of whose threads that are left come to the same barriers, and all lanes of a warp to the same
+// exchanges. Others end the program with a message.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -34,7 +36,19 @@ std::uint64_t or_of_block(std::uint64_t value);
 // valid until the thread's next exchange.
 const std::uint64_t* exchange(std::uint64_t value);
 
+// The two halves of a barrier of the cluster. Threads that have ended count as arrived.
+void arrive_at_cluster();
+void wait_for_cluster();
+
+struct Launch {
+  Index grid;
+  unsigned threads = 1;
+  std::size_t shared_bytes = 0;  // dynamic
+  unsigned cluster = 1;          // blocks, neighbours in x
+};
+
 // Calls `thread` once for each thread of each block of a grid in x and y.
+void run_kernel(const Launch& launch, const std::function<void()>& thread);
 void run_kernel(Index grid, unsigned threads, const std::function<void()>& thread);
 
 }  // namespace assay::device::host

@@ -7,7 +7,7 @@ A SOURCE is a path below CHECKOUT. FOLDER gets a copy of each under the same pat
 What a mutant is called does not depend on its number, so that a record stays true when lines are added: file, the text of its line,
 which of the equal lines, which point of the line, and what is changed. With --host each launch and memset that the host makes is a
 point too: it can be left out. With --shared-memory, for kernels that the host runs, what each block finds in its shared memory is
-nothing that it may count on, and has guards behind it (shared_memory.h).
+nothing that it may count on, and has guards behind it (shared_memory.h); and instructions that are asm are calls.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ HOST_STATEMENT = re.compile(r"^[ ]+(?P<statement>(?:launch_kernel|check_cuda)\()
 
 # Shared memory of a fixed size, and the names that are declared there.
 SHARED = re.compile(r"(?<!extern )__shared__ (?P<declared>[^;()]*);")
+SIZED_BY_LAUNCH = re.compile(r"extern __shared__ (?:__align__\((?P<alignment>\d+)\) )?(?P<type>[\w: ]+) (?P<name>\w+)\[\];")
 DECLARATOR = re.compile(r"(\w+)(?:\[[^\]]*\])*\s*(?=,|$)")
+
+# One instruction of a device as asm, and its operands.
+INSTRUCTION = re.compile(r"\basm(?: volatile)?\(\s*\"([\w.:]+)[^\";]*;?\"")
+OPERAND = re.compile(r"\"[=+]?\w\"\s*(?=\()")
 
 BLANKED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'""", re.DOTALL)
 # Lines on which nothing is a point: directives, what only the compiler reads, and checks of arguments, which no valid call reaches.
@@ -148,12 +153,33 @@ def left_out(match: re.Match[str], text: str, number: int) -> tuple[list[str], l
 def guarded_shared_memory(text: str) -> list[Edit]:
     """Edits that put the shared memory of each declaration into a structure with guards behind it, and let a block enter it."""
     edits = []
+    for match in SIZED_BY_LAUNCH.finditer(text):
+        begin, end = f"{match['type']}* const {match['name']} = {PREFIX}dynamic_shared<{match['type']}", ">();"
+        if match["alignment"] is None:
+            edits.append(Edit(match.start(), match.end(), begin + end))
+        else:
+            edits += [Edit(match.start(), match.start("alignment"), begin + ", "), Edit(match.end("alignment"), match.end(), end)]
     for number, match in enumerate(SHARED.finditer(text)):
         plain = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", match["declared"]))
         names = ", ".join([each.group(1) for each in DECLARATOR.finditer(plain)] + [f"guard_{number}"])
         edits += [Edit(match.start(), match.start("declared"), "static struct { "),
                   Edit(match.end(), match.end(), f" {PREFIX}SharedGuard guard; }} shared_{number}; "
                        f"auto& [{names}] = shared_{number}; {PREFIX}enter_shared(shared_{number});")]
+    return edits
+
+
+def called_instructions(source: str) -> list[Edit]:
+    """Edits that make each instruction a call of the function of its name, with its operands: see host_cuda."""
+    edits = []
+    for match in INSTRUCTION.finditer(source):
+        opening = source.index("(", match.start())
+        last = closing(source, opening)
+        at = match.start()
+        text = "::assay::device::host::" + re.sub(r"\W+", "_", match.group(1)) + "("
+        for operand in OPERAND.finditer(source, match.end(), last):
+            edits.append(Edit(at, operand.end(), text))
+            at, text = closing(source, operand.end()) + 1, ", "
+        edits.append(Edit(at, last, text if at == match.start() else ""))
     return edits
 
 
@@ -175,7 +201,7 @@ def mutate(file: str, source: str, first: int, host: bool = False, shared_memory
         of_line.append(ordinal[line.strip()])
         ordinal[line.strip()] += 1
     mutants: list[Mutant] = []
-    edits = guarded_shared_memory(text) if shared_memory else []
+    edits = guarded_shared_memory(text) + called_instructions(source) if shared_memory else []
     at_line: Counter[int] = Counter()
     for match, plant in points:
         line = bisect.bisect_right(starts, match.start()) - 1

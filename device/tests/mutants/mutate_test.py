@@ -71,13 +71,22 @@ class Points(unittest.TestCase):
                          "(is(6) ? 0u : atomicOr(p, literal(7, 2)));")
 
     def test_shared_memory_has_guards(self):
-        source = "__global__ void kernel() {\n  __shared__ Pair<A, B<n>> one, two[4];\n  extern __shared__ int sized[];\n}\n"
+        source = ("__global__ void kernel() {\n  __shared__ Pair<A, B<n>> one, two[4];\n  extern __shared__ int sized[];\n"
+                  "  extern __shared__ __align__(16) char aligned[];\n}\n")
         copy, _ = mutate.mutate("a.cu", source, 0, shared_memory=True)
         self.assertIn("static struct { Pair<A, B<n>> one, two[literal(0, 4)]; SharedGuard guard; } shared_0; "
-                      "auto& [one, two, guard_0] = shared_0; enter_shared(shared_0);\n  extern __shared__ int sized[];",
+                      "auto& [one, two, guard_0] = shared_0; enter_shared(shared_0);\n  int* const sized = dynamic_shared<int>();\n"
+                      "  char* const aligned = dynamic_shared<char, literal(2, 16)>();",
                       copy.replace(mutate.PREFIX, ""))
         self.assertIn('#include "device/tests/mutants/shared_memory.h"', copy)
         self.assertNotIn("SharedGuard", mutate.mutate("a.cu", source, 0)[0])
+
+    def test_instructions_are_calls_for_the_host(self):
+        source = ('__device__ void f() {\n  asm volatile("stop.all;" : : : "memory");\n  asm("get.u32 %0, [%1];"\n      : "=r"(a[0])\n'
+                  '      : "l"(g(b)), "r"(c) : "memory");\n  asm volatile("" : "+r"(d));\n}\n')
+        copy, _ = mutate.mutate("a.cu", source, 0, shared_memory=True)
+        copy = copy.replace(mutate.PREFIX, "").replace("::assay::device::host::", "")
+        self.assertIn('  stop_all();\n  get_u32((a[literal(0, 0)]), (g(b)), (c));\n  asm volatile("" : "+r"(d));', copy)
 
     def test_numbers_go_on_and_names_stay(self):
         first, second = (mutate.mutate("a.cu", "\n" * lines + "__device__ int f() {\n return 5;\n}\n", number)[1]

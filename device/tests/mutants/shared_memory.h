@@ -5,11 +5,14 @@
 //   source                  copy
 //   __shared__ T a, b[4];   static struct { T a, b[4]; SharedGuard guard; } shared_0;
 //                           auto& [a, b, guard_0] = shared_0; enter_shared(shared_0);
+//   extern __shared__ T c[];
+//                           T* const c = dynamic_shared<T>();
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "device/tests/emulated_gemm/dynamic_shared.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 
 namespace assay::mutants {
@@ -32,6 +35,13 @@ void enter_shared(Shared& shared) {
   if (last_block == 0) watch(shared.guard);
   last_block = device::host::blocks_begun;
   std::memset(static_cast<void*>(&shared), device::host::reversed ? 0x5A : 0xFF, offsetof(Shared, guard));
+}
+
+// What the launch gives to the block (dynamic_shared.h).
+template <class Element, std::size_t kAlignment = alignof(Element)>
+Element* dynamic_shared() {
+  static_assert(kAlignment <= device::host::kSharedAlignment);
+  return static_cast<Element*>(device::host::dynamic_shared());
 }
 
 }  // namespace assay::mutants

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "device/support/stream.h"
+#include "device/tests/emulated_gemm/dynamic_shared.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 
 #define __global__
@@ -19,6 +20,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __shared__ static  // one block runs at a time
+#define __align__(bytes) alignas(bytes)
 
 using std::max;
 using std::min;
@@ -26,6 +28,9 @@ using std::min;
 struct dim3 {
   unsigned x, y, z;
   dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+struct alignas(8) float2 {
+  float x, y;
 };
 struct alignas(8) uint2 {
   unsigned x, y;
@@ -92,6 +97,10 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((std::uint64_t{high} << 32 | low) << (shift & 31) >> 32);
 }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((std::uint64_t{high} << 32 | low) >> (shift & 31));
+}
+inline int __popc(unsigned value) { return std::popcount(value); }
 inline int __ffs(int value) { return value == 0 ? 0 : std::countr_zero(static_cast<unsigned>(value)) + 1; }
 
 // Operations of whole warps.
@@ -119,6 +128,10 @@ template <class Value>
 Value __shfl_up_sync(unsigned, Value own, unsigned distance) {
   return host_warp::from(own, host_warp::lane() < distance ? host_warp::lane() : host_warp::lane() - distance);
 }
+template <class Value>
+Value __shfl_down_sync(unsigned, Value own, unsigned distance) {
+  return host_warp::from(own, host_warp::lane() + distance > 31 ? host_warp::lane() : host_warp::lane() + distance);
+}
 inline unsigned __reduce_or_sync(unsigned, unsigned own) {
   const std::uint64_t* all = assay::device::host::exchange(own);
   for (int i = 0; i < 32; ++i) own |= static_cast<unsigned>(all[i]);
@@ -143,6 +156,20 @@ inline unsigned __ballot_sync(unsigned, bool own) {
 }
 inline int __any_sync(unsigned mask, bool own) { return __ballot_sync(mask, own) != 0; }
 
+// Instructions that kernels have as asm, by name: mutate.py makes calls of them.
+namespace assay::device::host {
+inline void barrier_cluster_arrive_release_aligned() { arrive_at_cluster(); }
+inline void barrier_cluster_wait_acquire_aligned() { wait_for_cluster(); }
+inline void mapa_shared_cluster_u32(std::uint32_t& place, std::uint32_t address, unsigned rank) {
+  place = address_in_block(address, rank);
+}
+inline void st_shared_cluster_v2_u32(std::uint32_t address, unsigned x, unsigned y) {
+  const uint2 value = {x, y};
+  store_at_address(address, &value, sizeof value);
+}
+}  // namespace assay::device::host
+inline std::size_t __cvta_generic_to_shared(const void* place) { return assay::device::host::shared_address(place); }
+
 enum cudaError_t { cudaSuccess, cudaErrorUnknown };
 using cudaStream_t = assay::device::Stream;
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
@@ -164,7 +191,10 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, int which, int) {
   const bool known = which == cudaDevAttrComputeCapabilityMajor || which == cudaDevAttrComputeCapabilityMinor;
   return known && capability != 0 ? cudaSuccess : cudaErrorUnknown;
 }
-inline cudaError_t cudaFuncSetAttribute(const void*, int, int) { return cudaErrorUnknown; }
+template <class Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel*, int, int) {  // each kernel may have as much as it asks for
+  return cudaSuccess;
+}
 enum cudaMemcpyKind { cudaMemcpyDeviceToDevice };
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
   if (bytes != 0) std::memcpy(to, from, bytes);
@@ -182,22 +212,28 @@ inline cudaError_t cudaMemset2DAsync(void* to, std::size_t pitch, int value, std
   return cudaSuccess;
 }
 
-enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization };
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization, cudaLaunchAttributeClusterDimension };
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;
   struct {
-    int programmaticStreamSerializationAllowed;
+    int programmaticStreamSerializationAllowed;  // kernels run one after another all the same
+    dim3 clusterDim;
   } val;
 };
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   std::size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
-  cudaLaunchAttribute* attrs = nullptr;  // kernels run one after another all the same
+  cudaLaunchAttribute* attrs = nullptr;
   unsigned numAttrs = 0;
 };
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), Arguments&&... arguments) {
-  assay::device::host::run_kernel({config->gridDim.x, config->gridDim.y, 1}, config->blockDim.x, [&] { kernel(arguments...); });
+  const dim3 grid = config->gridDim;
+  assay::device::host::Launch launch = {{grid.x, grid.y, 1}, config->blockDim.x, config->dynamicSmemBytes, 1};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id == cudaLaunchAttributeClusterDimension) launch.cluster = config->attrs[i].val.clusterDim.x;
+  }
+  assay::device::host::run_kernel(launch, [&] { kernel(arguments...); });
   return cudaSuccess;
 }
