@@ -1,13 +1,9 @@
 // Quantization to NVFP4.
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
 
 #include "conformance/backends/device/quantize_call.h"
-#include "device/tests/emulated_gemm/run_kernel.h"
+#include "device/tests/mutants/in_workspace.h"
 #include "device/tests/mutants/room.h"
 
 namespace assay::mutants {
@@ -57,25 +53,6 @@ std::size_t begins_past(const std::string& name, const Tensor& tensor) {
   return name == "x" ? 0 : static_cast<std::size_t>(stored_bytes(tensor.type));
 }
 
-std::uint32_t run(Case& problem) {
-  struct alignas(256) Block {
-    std::byte bytes[256];
-  };
-  constexpr std::byte kGuard{0xC3};
-  const conformance::DeviceCall call = conformance::quantize_call(conformance::Request::of(problem), 1);
-  std::vector<Block> workspace(static_cast<std::size_t>((call.workspace_bytes + 255) / 256 + 1));
-  // What it holds at first: nothing of sense, and then 1.0 everywhere, as an earlier call that was skipped leaves its flag.
-  const std::uint32_t words = device::host::reversed ? 0x3F80'0000u : 0x9C9C'9C9Cu;
-  for (Block& block : workspace) {
-    for (std::size_t at = 0; at < sizeof block; at += sizeof words) std::memcpy(block.bytes + at, &words, sizeof words);
-  }
-  std::byte* const behind = reinterpret_cast<std::byte*>(workspace.data()) + call.workspace_bytes;
-  std::byte* const end = reinterpret_cast<std::byte*>(workspace.data() + workspace.size());
-  std::fill(behind, end, kGuard);
-  std::uint32_t status = 0;
-  call.enqueue(nullptr, workspace.data(), &status);
-  if (!std::all_of(behind, end, [](std::byte each) { return each == kGuard; })) std::abort();  // stored behind the workspace
-  return status;
-}
+std::uint32_t run(Case& problem) { return run_in_workspace(conformance::quantize_call(conformance::Request::of(problem), 1)); }
 
 }  // namespace assay::mutants
