@@ -30,6 +30,15 @@ const char* const kLines[] = {
     "quantize recipe=mxfp8 scale_layout=swizzled splits=127,0,1,128,33 K=136 data=full_exponent seed=81101",
     "quantize recipe=mxfp8 x_type=f32 scale_layout=swizzled splits=127,0,1,128,33 K=132 data=full_exponent seed=81102",
     "quantize recipe=mxfp8 scale_layout=swizzled two_dimensional=1 splits=33,0,130 K=132 data=full_exponent seed=81103",
+    "quantize recipe=mxfp8 scale_layout=swizzled R=32 K=64 data=full_exponent seed=81110",
+    "quantize recipe=mxfp8 scale_layout=swizzled direction=columnwise R=33 K=1032 data=full_exponent seed=81111",
+    "quantize recipe=mxfp8 outputs=scale_inv R=33 K=64 data=full_exponent seed=81121",
+    "quantize recipe=mxfp8 x_type=f32 scale_layout=swizzled R=131 K=264 data=full_exponent seed=81116",
+    "quantize recipe=mxfp8 x_type=f16 scale_layout=swizzled R=34 K=36 data=zeros seed=81118",
+    // Codes that begin at other addresses than vectors do, see begins_past().
+    "quantize recipe=mxfp8 R=39 K=72 data=full_exponent seed=81124",
+    "quantize recipe=mxfp8 R=38 K=72 data=full_exponent seed=81125",
+    "quantize recipe=mxfp8 direction=rowwise splits=20,0,19 K=72 data=full_exponent seed=81126",
     // Rows alone: more than 1024 columns, an end of x within a load of 256 columns, groups that end there.
     "quantize recipe=mxfp8 direction=rowwise splits=33,0,31 K=1024 data=full_exponent seed=81010",
     "quantize recipe=mxfp8 direction=rowwise R=5 K=264 data=full_exponent seed=81011",
@@ -40,6 +49,12 @@ const char* const kLines[] = {
     "quantize recipe=mxfp8 direction=rowwise splits=33,1 K=1032 data=full_exponent seed=81022",
     "quantize recipe=mxfp8 otype=e5m2 direction=rowwise splits=33,1 K=1032 data=full_exponent seed=81024",
     "quantize recipe=mxfp8 x_type=f16 otype=e5m2 direction=rowwise R=34 K=1032 data=full_exponent seed=81027",
+    "quantize recipe=mxfp8 direction=rowwise scale_layout=swizzled R=131 K=264 data=full_exponent seed=81112",
+    "quantize recipe=mxfp8 direction=rowwise scale_layout=swizzled splits=131,34 K=264 data=full_exponent seed=81113",
+    "quantize recipe=mxfp8 direction=rowwise scale_layout=swizzled R=1 K=40 data=full_exponent seed=81123",
+    "quantize recipe=mxfp8 direction=rowwise scale_layout=swizzled R=128 K=40 data=full_exponent seed=81115",
+    "quantize recipe=mxfp8 direction=rowwise noop=1 R=33 K=64 seed=81117",
+    "quantize recipe=mxfp8 direction=rowwise noop=1 splits=33,0,31 K=64 seed=81122",
     // Tiles with vectors and without, of which the last has few rows and columns.
     "quantize recipe=mxfp8 otype=e5m2 R=161 K=132 data=full_exponent seed=81029",
     "quantize recipe=mxfp8 direction=rowwise R=161 K=132 data=full_exponent seed=81030",
@@ -54,12 +69,12 @@ const char* const kLines[] = {
 
 bool takes(const conformance::CaseLine& line) { return line.op == "quantize" && line.text("recipe") == "mxfp8"; }
 
-// x lies at a multiple of 16. Codes of some tensors may be stored by vectors of 8 or of 4, of others one by one, and scales of some by 4.
+// x lies at a multiple of 16. Codes of some tensors may be stored by vectors of 8 or of 4, others one by one; scales of some by 4.
 std::size_t begins_past(const std::string& name, const Tensor& tensor) {
   if (name == "x") return 0;
   if (name == "rowwise_data" || name == "columnwise_data") {
-    const std::int64_t rows = tensor.shape.front() % 4;
-    return rows == 1 ? 1 : rows == 2 ? 4 : 8;
+    const std::int64_t rows = tensor.shape.front() % 8;
+    return rows == 7 ? 1 : rows == 6 ? 4 : 8;
   }
   if (name == "rowwise_scale_inv" || name == "columnwise_scale_inv") return tensor.bytes.size() / 512 % 2 == 0 ? 1 : 4;
   return static_cast<std::size_t>(stored_bytes(tensor.type));
