@@ -1,0 +1,132 @@
+// Values of codes, and sums of columns: those of the op, and those that quantize makes where it makes nothing else.
+
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "conformance/backends/device/device_call.h"
+#include "conformance/backends/device/rule_call.h"
+#include "conformance/backends/device/token_call.h"
+#include "device/layout/offsets.h"
+#include "device/layout/swizzle.h"
+#include "device/quantize/delayed_scaling.h"
+#include "device/quantize/quantize.h"
+#include "device/support/call_device.h"
+#include "device/support/copy.h"
+#include "device/tests/mutants/in_workspace.h"
+#include "device/tests/mutants/room.h"
+
+namespace {
+[[noreturn]] void unknown() { throw std::logic_error("only dequantize and sums of columns are here"); }
+}  // namespace
+
+namespace assay::device {
+
+CallDevice::CallDevice(Stream, std::initializer_list<NamedTensor>) {}
+CallDevice::~CallDevice() = default;
+
+void quantize_per_tensor(const QuantizeCall&, Stream) { unknown(); }
+void quantize_fp8_block(const QuantizeCall&, Stream) { unknown(); }
+void quantize_mxfp8(const QuantizeCall&, Stream) { unknown(); }
+void quantize_nvfp4(const QuantizeCall&, Stream) { unknown(); }
+std::int64_t per_tensor_workspace_bytes(const QuantizeCall&) { return 0; }
+std::int64_t fp8_block_workspace_bytes(const QuantizeCall&) { return 0; }
+std::int64_t mxfp8_workspace_bytes(const QuantizeCall&) { return 0; }
+std::int64_t nvfp4_workspace_bytes(const QuantizeCall&) { return 0; }
+void copy_unless_skipped(const float*, const float*, float*, std::int64_t, Stream) { unknown(); }
+void update_delayed_scaling(const DelayedUpdateCall&, Stream) { unknown(); }
+void swizzle_scales(Recipe, Direction, const Rows&, std::int64_t, const std::uint8_t*, std::uint8_t*, std::uint32_t*, Stream) {
+  unknown();
+}
+void unswizzle_scales(Recipe, Direction, const Rows&, std::int64_t, const std::uint8_t*, std::uint8_t*, std::uint32_t*, Stream) {
+  unknown();
+}
+void splits_to_offsets(const std::int64_t*, int, std::int64_t, std::int64_t*, std::uint32_t*, Stream) { unknown(); }
+void splits_to_offsets_multi(const void*, bool, int, std::span<const OffsetsOutput>, std::uint32_t*, Stream) { unknown(); }
+void splits_to_offsets_2d(const void*, const void*, bool, int, void*, std::uint32_t*, Stream) { unknown(); }
+
+}  // namespace assay::device
+
+namespace assay::conformance {
+
+DeviceCall rule_call(const Request&) { unknown(); }
+DeviceCall permute_call(const Request&) { unknown(); }
+DeviceCall unpermute_call(const Request&) { unknown(); }
+
+}  // namespace assay::conformance
+
+namespace assay::mutants {
+
+const char* const kRoom = "dequantize";
+
+// What the catalogue has with other sizes only, or not together.
+const char* const kLines[] = {
+    // Groups of odd rows that two codes of a byte do not allow, one of a single row.
+    "dequantize recipe=nvfp4 direction=columnwise splits=2,0 K=16 seed=72001 fault=unaligned_rows",
+    "dequantize recipe=nvfp4 direction=columnwise splits=2,0 K=6 seed=72002 fault=unaligned_rows",
+    // Scales of as many columns and blocks of rows as end a tile of them.
+    "dequantize recipe=nvfp4 direction=columnwise R=64 K=128 seed=72003",
+    "dequantize recipe=nvfp4 direction=columnwise scale_layout=swizzled R=64 K=128 seed=72004",
+    // Blocks of 32 rows that end between the rows of a warp; columns of more than one part, scales in tiles; groups of one row.
+    "dequantize recipe=mxfp8 direction=columnwise splits=2,40,1,33 K=16 seed=72005",
+    "dequantize recipe=mxfp8 direction=columnwise d_type=f32 splits=1,40,2,33 K=16 seed=72006",
+    "dequantize recipe=mxfp8 direction=columnwise scale_layout=swizzled splits=2,40,1,33 K=528 seed=72007",
+    "dequantize recipe=mxfp8 direction=columnwise d_type=f32 scale_layout=swizzled splits=1,40,2,33 K=272 seed=72008",
+    "dequantize recipe=mxfp8 direction=columnwise d_type=f16 splits=2,40,1,33 K=520 seed=72009",
+    "dequantize recipe=mxfp8 direction=columnwise d_type=f32 splits=33,7,64,40 K=516 seed=72010",
+    "dequantize recipe=mxfp8 direction=columnwise splits=8x1,8x2 K=16 seed=72026",
+    "dequantize recipe=mxfp8 direction=columnwise splits=70x1 K=16 seed=72027",
+    // Transposed codes: rows beyond 128, columns whose codes begin at multiples of 4 bytes, and where they do not.
+    "dequantize recipe=block_1x128 direction=columnwise R=130 K=33 seed=72011",
+    "dequantize recipe=tensor_current direction=columnwise R=132 K=144 seed=72012",
+    "dequantize recipe=tensor_current direction=columnwise otype=e5m2 splits=5,130,9,3 K=132 d_type=f32 seed=72013",
+    "dequantize recipe=tensor_current direction=columnwise splits=4,8,12,4 K=40 seed=72014",
+    "dequantize recipe=tensor_current direction=columnwise splits=8,4,4,4 K=24 d_type=f32 seed=72015",
+    "dequantize recipe=block_1x128 direction=columnwise splits=4,8,64,4 K=24 seed=72021",
+    "dequantize recipe=block_1x128 direction=columnwise splits=3,9,64,4 K=40 d_type=f16 seed=72022",
+    "dequantize recipe=nvfp4 direction=columnwise splits=4,8,64,10,128 K=24 seed=72023",
+    "dequantize recipe=nvfp4 direction=columnwise d_type=f32 splits=4,8,64,10,134 K=20 seed=72024",
+    "dequantize recipe=tensor_current direction=columnwise R=32 K=33 seed=72025",
+    // More groups in a block's rows than it has rows, and none; columns of more than one part where groups meet.
+    "dequantize recipe=tensor_current d_type=f32 splits=1024x1 K=32 seed=72016",
+    "dequantize recipe=nvfp4 splits=1024x1 K=32 seed=72017",
+    "dequantize recipe=nvfp4 splits=5,0,17 extra_rows=400 K=512 seed=72018",
+    "dequantize recipe=block_1x128 splits=1,1,1,1,1 K=1024 seed=72019",
+    "dequantize recipe=mxfp8 splits=3,4,5,6 K=1032 d_type=f32 seed=72020",
+    "dequantize recipe=nvfp4 splits=5,0,17 extra_rows=4000 K=512 seed=9009",
+    // Sums: no rows, whole halves and more and fewer than 8 rows of one, shares that end at a group or within one, 1024 groups.
+    "grouped_dbias splits=1,300 K=40 seed=9002", "grouped_dbias splits=2433,999x0,1,1,22x0 K=64 seed=9003",
+    "grouped_dbias x_type=f32 splits=8x128,8x127 K=259 seed=9005", "grouped_dbias splits=0 K=40 seed=72101",
+    "grouped_dbias x_type=f32 splits=129 K=8 seed=72102", "grouped_dbias splits=8,16,64,72,63 K=512 seed=72103",
+    "grouped_dbias splits=8,16,64,72,63 K=520 seed=72104", "grouped_dbias x_type=f16 splits=8,16,64,72,63 K=17 seed=72105",
+    "grouped_dbias x_type=f32 accumulate=1 splits=300x1 K=33 seed=72106", nullptr};
+
+bool takes(const conformance::CaseLine& line) {
+  if (line.op == "quantize") return line.text("outputs") == "dbias" && !line.text("recipe").starts_with("tensor");
+  return line.op == "dequantize" || line.op == "grouped_dbias";
+}
+
+// Codes that are transposed may begin at any byte. Kernels that take vectors are called for those of some sizes only where all begin at
+// multiples of 8 bytes (codes) or of 16 (x and what is summed).
+std::size_t begins_past(const std::string& name, const Tensor& tensor) {
+  constexpr std::size_t kCodes[] = {8, 3, 1, 6};
+  const std::size_t turn = tensor.bytes.size() / 16 % 4;
+  if (name == "columnwise_data") return kCodes[turn];
+  if (name == "rowwise_data") return turn == 3 ? 1 : 8;
+  if (name == "x") return 0;
+  const auto element = static_cast<std::size_t>(stored_bytes(tensor.type));
+  if (name == "dy") return turn == 3 ? element : 0;
+  return element == 1 ? 1 + turn % 2 : element;
+}
+
+// A wrong call of dequantize is made once more without a status word.
+std::uint32_t run(Case& problem) {
+  const conformance::DeviceCall call = conformance::device_call(conformance::Request::of(problem));
+  const std::uint32_t status = run_in_workspace(call);
+  if (status != 0 && problem.op == "dequantize") call.enqueue(nullptr, nullptr, nullptr);
+  return status;
+}
+
+}  // namespace assay::mutants
