@@ -39,6 +39,12 @@ const char* const kLines[] = {
     "quantize recipe=mxfp8 R=39 K=72 data=full_exponent seed=81124",
     "quantize recipe=mxfp8 R=38 K=72 data=full_exponent seed=81125",
     "quantize recipe=mxfp8 direction=rowwise splits=20,0,19 K=72 data=full_exponent seed=81126",
+    // One column, and none.
+    "quantize recipe=mxfp8 x_type=f32 R=33 K=1 data=full_exponent seed=81127",
+    "quantize recipe=mxfp8 scale_layout=swizzled R=34 K=0 seed=81128",
+    "quantize recipe=mxfp8 x_type=f32 scale_layout=swizzled R=34 K=0 seed=81119",
+    "quantize recipe=mxfp8 dbias=1 scale_layout=swizzled splits=33,1 K=0 seed=81129",
+    "quantize recipe=mxfp8 direction=rowwise scale_layout=swizzled splits=33,1 K=0 seed=81130",
     // Rows alone: more than 1024 columns, an end of x within a load of 256 columns, groups that end there.
     "quantize recipe=mxfp8 direction=rowwise splits=33,0,31 K=1024 data=full_exponent seed=81010",
     "quantize recipe=mxfp8 direction=rowwise R=5 K=264 data=full_exponent seed=81011",
@@ -85,7 +91,13 @@ std::uint32_t run(Case& problem) {
     std::byte bytes[256];
   };
   constexpr std::byte kGuard{0xC3};
-  const conformance::DeviceCall call = conformance::quantize_call(conformance::Request::of(problem), 1);
+  // An output without bytes has an address too, and nothing may be stored there.
+  std::vector<std::byte> nothing(1 << 14, kGuard);
+  conformance::Request request = conformance::Request::of(problem);
+  for (auto& [name, output] : request.out) {
+    if (output.bytes == 0) output.data = nothing.data();
+  }
+  const conformance::DeviceCall call = conformance::quantize_call(request, 1);
   // Sums of tiles, which at first are of no sense.
   std::vector<Block> workspace(static_cast<std::size_t>((call.workspace_bytes + 255) / 256 + 1));
   std::byte* const begin = reinterpret_cast<std::byte*>(workspace.data());
@@ -95,7 +107,9 @@ std::uint32_t run(Case& problem) {
   std::fill(behind, end, kGuard);
   std::uint32_t status = 0;
   call.enqueue(nullptr, workspace.data(), &status);
-  if (!std::all_of(behind, end, [](std::byte each) { return each == kGuard; })) std::abort();  // stored behind the workspace
+  const auto kept = [](std::byte each) { return each == kGuard; };
+  if (!std::all_of(behind, end, kept)) std::abort();  // stored behind the workspace
+  if (!std::all_of(nothing.begin(), nothing.end(), kept)) std::abort();
   return status;
 }
 
