@@ -1,21 +1,27 @@
 // Values of codes, and sums of columns: those of the op, and those that quantize makes where it makes nothing else.
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "conformance/backends/device/device_call.h"
 #include "conformance/backends/device/rule_call.h"
 #include "conformance/backends/device/token_call.h"
+#include "device/dbias/dbias.h"
 #include "device/layout/offsets.h"
 #include "device/layout/swizzle.h"
 #include "device/quantize/delayed_scaling.h"
 #include "device/quantize/quantize.h"
 #include "device/support/call_device.h"
 #include "device/support/copy.h"
-#include "device/tests/mutants/in_workspace.h"
+#include "device/tests/emulated_gemm/run_kernel.h"
+#include "device/tests/mutants/guards.h"
 #include "device/tests/mutants/room.h"
 
 namespace {
@@ -89,6 +95,10 @@ const char* const kLines[] = {
     "dequantize recipe=nvfp4 direction=columnwise splits=4,8,64,10,128 K=24 seed=72023",
     "dequantize recipe=nvfp4 direction=columnwise d_type=f32 splits=4,8,64,10,134 K=20 seed=72024",
     "dequantize recipe=tensor_current direction=columnwise R=32 K=33 seed=72025",
+    // Codes at every multiple of 4 bytes behind where they may begin, of groups whose columns are whole words.
+    "dequantize recipe=tensor_current direction=columnwise d_type=f32 splits=1,4,1,4,1,4,1,4,1,4 K=4 seed=72028",
+    "dequantize recipe=tensor_current direction=columnwise d_type=f32 splits=4,1,4,1,4,1,4,1,4,1,4,1,4,1,4,1 K=4 seed=72029",
+    "dequantize recipe=tensor_current direction=columnwise splits=1,4,1,4,1,4,1,4,1,4 K=8 seed=72030",
     // More groups in a block's rows than it has rows, and none; columns of more than one part where groups meet.
     "dequantize recipe=tensor_current d_type=f32 splits=1024x1 K=32 seed=72016",
     "dequantize recipe=nvfp4 splits=1024x1 K=32 seed=72017",
@@ -101,7 +111,13 @@ const char* const kLines[] = {
     "grouped_dbias x_type=f32 splits=8x128,8x127 K=259 seed=9005", "grouped_dbias splits=0 K=40 seed=72101",
     "grouped_dbias x_type=f32 splits=129 K=8 seed=72102", "grouped_dbias splits=8,16,64,72,63 K=512 seed=72103",
     "grouped_dbias splits=8,16,64,72,63 K=520 seed=72104", "grouped_dbias x_type=f16 splits=8,16,64,72,63 K=17 seed=72105",
-    "grouped_dbias x_type=f32 accumulate=1 splits=300x1 K=33 seed=72106", nullptr};
+    "grouped_dbias x_type=f32 accumulate=1 splits=300x1 K=33 seed=72106",
+    // As many tiles as their sums have room for, and as many groups as their table has.
+    "grouped_dbias splits=5,8 K=512 seed=72116", "grouped_dbias splits=5,8 K=8 seed=72117",
+    "grouped_dbias splits=4x1 K=16 seed=72109", "grouped_dbias splits=2x1 K=32 seed=72110",
+    "grouped_dbias splits=1023x0,257 K=8 seed=72111", "grouped_dbias splits=1024x1 K=4 seed=72112",
+    "grouped_dbias splits=1024x2 K=8 seed=72113", "grouped_dbias accumulate=1 splits=4x100 K=16 seed=72114",
+    "grouped_dbias accumulate=1 splits=0,300,0,77,1,500,0 K=40 seed=72115", nullptr};
 
 bool takes(const conformance::CaseLine& line) {
   if (line.op == "quantize") return line.text("outputs") == "dbias" && !line.text("recipe").starts_with("tensor");
@@ -121,11 +137,64 @@ std::size_t begins_past(const std::string& name, const Tensor& tensor) {
   return element == 1 ? 1 + turn % 2 : element;
 }
 
-// A wrong call of dequantize is made once more without a status word.
+namespace {
+
+// The status word of the call. Its workspace, which at first holds nothing of sense, lies between pages that nothing may touch, at one of
+// them.
+std::uint32_t run_between_pages(const conformance::DeviceCall& call) {
+  const bool reversed = device::host::reversed;
+  const std::vector<std::byte> bytes(static_cast<std::size_t>(std::max<std::int64_t>(call.workspace_bytes, 256)),
+                                     reversed ? std::byte{0x5A} : std::byte{0xFF});
+  std::vector<std::byte> workspace = fenced_copy(bytes, reversed ? Fence::before : Fence::behind);
+  renew_guards(workspace.data(), workspace.size());
+  std::uint32_t status = 0;
+  call.enqueue(nullptr, workspace.data(), &status);
+  if (!guards_hold(workspace.data(), workspace.size())) std::abort();
+  return status;
+}
+
+// The second half of the sums by itself, with a promise that the splits may break: nothing is written then.
+void finish_with_promise(const conformance::Request& request, std::uint32_t multiple) {
+  const conformance::TensorView &dy = request.input("dy"), &splits = request.input("splits");
+  device::DbiasCall call;
+  call.x_type = dy.type;
+  call.x = dy.data;
+  call.columns = dy.shape[1];
+  call.rows = {dy.shape[0], static_cast<const std::int64_t*>(splits.data), static_cast<int>(splits.elements()),
+               splits.type == Format::i32};
+  std::vector<float> sums(static_cast<std::size_t>(splits.elements() * call.columns), 7.0f);
+  const std::vector<float> before = sums, tile_sums(static_cast<std::size_t>(device::dbias_workspace_bytes(call) / 4), 1.0f);
+  if (sums.empty()) return;
+  call.dbias = sums.data();
+  device::finish_dbias(call, tile_sums.data(), nullptr, nullptr, multiple);
+  const std::vector<std::int64_t> rows = request.splits();
+  if (std::any_of(rows.begin(), rows.end(), [&](std::int64_t each) { return each % multiple != 0; }) && sums != before)
+    std::abort();
+}
+
+}  // namespace
+
+// In the second call sums are added in place. A wrong call of dequantize is made once more without a status word.
 std::uint32_t run(Case& problem) {
-  const conformance::DeviceCall call = conformance::device_call(conformance::Request::of(problem));
-  const std::uint32_t status = run_in_workspace(call);
-  if (status != 0 && problem.op == "dequantize") call.enqueue(nullptr, nullptr, nullptr);
+  conformance::Request request = conformance::Request::of(problem);
+  const bool adds_in_place = device::host::reversed && request.in.count("dbias") != 0 && request.wants("dbias");
+  std::vector<std::byte> poison;
+  if (adds_in_place) {
+    Tensor& sums = problem.out.at("dbias");
+    poison = sums.bytes;
+    std::copy_n(problem.in.at("dbias").bytes.begin(), sums.bytes.size(), sums.bytes.begin());
+    request.in.at("dbias").data = request.out.at("dbias").data;
+  }
+  const conformance::DeviceCall call = conformance::device_call(request);
+  const std::uint32_t status = run_between_pages(call);
+  if (adds_in_place && status != 0) {  // they are as they were
+    Tensor& sums = problem.out.at("dbias");
+    if (sums.bytes == problem.in.at("dbias").bytes) std::copy(poison.begin(), poison.end(), sums.bytes.begin());
+  }
+  if (device::host::reversed && status == 0 && request.op() == "grouped_dbias") {
+    for (const std::uint32_t multiple : {2u, 16u}) finish_with_promise(request, multiple);
+  }
+  if (status != 0 && request.op() == "dequantize") call.enqueue(nullptr, nullptr, nullptr);
   return status;
 }
 
