@@ -96,9 +96,10 @@ class HostLists {
   const void* c_ = nullptr;
 };
 
-// Computes D of `problem` by the generic kernel, under the plan of the request or of the table; with `lists` through HostLists.
-// Errors: those of the library.
-inline HostGemm gemm_on_host(Case& problem, bool lists = false) {
+// Computes D of `problem` by the generic kernel or a fast one, under the plan of the request or of the table; with `lists` through
+// HostLists. Errors: those of the library; NotSupported where no fast kernel takes the call.
+inline HostGemm gemm_on_host(Case& problem, bool lists = false,
+                             device::emulated::Route route = device::emulated::Route::generic) {
   GemmRequest request(Request::of(problem));
   const AccumulationPlan* plan = request.plan() != nullptr ? request.plan() : plan_for(request.key());
   if (plan == nullptr) throw NotSupported("no plan is known");
@@ -113,8 +114,9 @@ inline HostGemm gemm_on_host(Case& problem, bool lists = false) {
   HostGemm done;
   HostLists buffers;
   if (lists) buffers.take(ready, problem);
-  device::emulated::grouped_gemm_by(device::emulated::Route::generic, ready, arithmetic, nullptr);
   done.kernel = device::emulated::kernel_name(ready, arithmetic);
+  if (route == device::emulated::Route::fastest && done.kernel == "generic") throw NotSupported("no fast kernel takes the call");
+  device::emulated::grouped_gemm_by(route, ready, arithmetic, nullptr);
   done.status = status[0];
   if (lists && done.status != 0) buffers.take_c_away(problem.out.at("d"));
   return done;

@@ -1,6 +1,7 @@
 #include "device/tests/mutants/product_faults.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -37,6 +38,54 @@ void add_depth(const Case& right, std::int64_t rows, std::vector<ContentFault>& 
   }
 }
 
+// Each group has two rows fewer: packed codes whose last 16 are not full, and whose lines begin at any byte.
+void add_even_depth(const Case& right, std::vector<ContentFault>& made) {
+  ContentFault& each = made.emplace_back();
+  each.what = "two rows fewer in each group";
+  each.problem = right;
+  Tensor& splits = each.problem.in.at("splits");
+  for (std::int64_t t = 0; t < splits.elements(); ++t) {
+    std::int64_t& rows = splits.as<std::int64_t>()[t];
+    rows = std::max<std::int64_t>(rows - 2, 0);
+  }
+}
+
+// Of a byte or word at a place in a tensor, the same in every program.
+std::uint32_t number_at(std::size_t place) {
+  const std::uint64_t mixed = (place + 1) * 0x9E37'79B9'7F4A'7C15u;
+  return static_cast<std::uint32_t>((mixed ^ mixed >> 29) * 0xBF58'476D'1CE4'E5B9u >> 40);
+}
+
+// Elements of bf16 with exponents from `least` on, `count` of them.
+void add_exponents(const Case& right, int least, std::uint32_t count, std::vector<ContentFault>& made) {
+  ContentFault& each = made.emplace_back();
+  each.what = "exponents from " + std::to_string(least);
+  each.problem = right;
+  for (auto& [name, tensor] : each.problem.in) {
+    if (tensor.type != Format::bf16) continue;
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+      std::uint16_t& code = tensor.as<std::uint16_t>()[i];
+      const std::uint32_t field = static_cast<std::uint32_t>(least + 127) + number_at(static_cast<std::size_t>(i)) % count;
+      code = static_cast<std::uint16_t>((code & 0x807F) | field << 7);
+    }
+  }
+}
+
+// MXFP8: scales that differ by much more than those of a line, whose products f32 holds; and elements of one exponent besides.
+void add_wide_scales(const Case& right, bool one_exponent, std::vector<ContentFault>& made) {
+  ContentFault& each = made.emplace_back();
+  each.what = one_exponent ? "scales from 2^-30 to 2^8, elements of one exponent" : "scales from 2^-30 to 2^8";
+  each.problem = right;
+  for (auto& [name, tensor] : each.problem.in) {
+    const bool elements = tensor.type == Format::e4m3 || tensor.type == Format::e5m2;
+    const std::uint8_t fraction = tensor.type == Format::e5m2 ? 0x83 : 0x87;
+    for (std::size_t i = 0; i < tensor.bytes.size(); ++i) {
+      if (tensor.type == Format::e8m0) tensor.bytes[i] = static_cast<std::byte>(97 + number_at(i) % 39);
+      if (elements && one_exponent) tensor.bytes[i] = (tensor.bytes[i] & std::byte{fraction}) | std::byte{0x70};
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<ContentFault> product_faults(const conformance::CaseLine& line, const Case& right) {
@@ -51,8 +100,19 @@ std::vector<ContentFault> product_faults(const conformance::CaseLine& line, cons
   if (line.text("layout") == "NT" && (sliced || paired) && splits != right.in.end() && splits->second.type == Format::i64) {
     std::int64_t rows = 0;
     for (const std::int64_t each : line.splits()) rows += each;
-    add_depth(right, rows, made);
+    // Scales by blocks of rows would be as many as the splits of the line say, which a device does not see.
+    const std::string kind = line.text("kind");
+    if (!paired && kind != "mxfp8" && kind != "fp8_block") add_depth(right, rows, made);
     add_depth(right, 1, made);
+    if (paired) add_even_depth(right, made);
+  }
+  if (line.text("kind") == "bf16") {  // what f32 steps of the fast kernels take, and what they do not
+    add_exponents(right, -30, 51, made);
+    add_exponents(right, -78, 25, made);
+  }
+  if (line.text("kind") == "mxfp8") {
+    add_wide_scales(right, false, made);
+    add_wide_scales(right, true, made);
   }
   return made;
 }

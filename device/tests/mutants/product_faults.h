@@ -1,6 +1,7 @@
 #pragma once
 // What a grouped product reads on the device and may not take, beside the splits of content_faults.h: betas that D does not take, and
-// groups of layout NT with more rows than the slices of the plan cover, or with one row where two codes share a byte.
+// groups of layout NT with more rows than the slices of the plan cover, or with one row where two codes share a byte. And contents that
+// it takes, which no line has: exponents, scales and depths of packed codes.
 
 #include <vector>
 

@@ -11,6 +11,7 @@
 
 #include "device/support/stream.h"
 #include "device/tests/emulated_gemm/dynamic_shared.h"
+#include "device/tests/emulated_gemm/host_cuda/matrix_instructions.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 
 #define __global__
@@ -44,6 +45,7 @@ struct alignas(16) float4 {
 };
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline const assay::device::host::Index &threadIdx = assay::device::host::thread_index,
                                         &blockIdx = assay::device::host::block_index, &gridDim = assay::device::host::grid_size,
                                         &blockDim = assay::device::host::block_size;
@@ -57,6 +59,22 @@ inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+// Toward zero. A product of floats is exact in double; below the normal floats it is cut to whole units of the smallest one.
+inline float __fmul_rz(float a, float b) {
+  const double exact = static_cast<double>(a) * b, size = std::fabs(exact);
+  const unsigned sign = std::signbit(exact) ? 0x8000'0000u : 0u;
+  if (size < 0x1p-126) return __uint_as_float(sign | static_cast<unsigned>(size * 0x1p149));
+  const float nearest = static_cast<float>(exact);
+  return std::fabs(static_cast<double>(nearest)) > size ? __uint_as_float(__float_as_uint(nearest) - 1) : nearest;
+}
+// What double leaves of the sum decides where the float is as large as what it keeps.
+inline float __fadd_rz(float a, float b) {
+  const double x = a, y = b, sum = x + y, from_y = sum - x, rest = (x - (sum - from_y)) + (y - from_y);
+  const float nearest = static_cast<float>(sum);
+  const double size = std::fabs(static_cast<double>(nearest));
+  const bool beyond = size > std::fabs(sum) || (size == std::fabs(sum) && rest != 0 && std::signbit(rest) != std::signbit(sum));
+  return beyond ? __uint_as_float(__float_as_uint(nearest) - 1) : nearest;
+}
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<unsigned long long>(Wide{a} * b >> 64);
@@ -189,6 +207,10 @@ inline cudaError_t cudaGetDevice(int* device) {
 }
 inline cudaError_t cudaDeviceGetAttribute(int* value, int which, int) {
   const int capability = assay::device::host::compute_capability;
+  if (which == cudaDevAttrMaxSharedMemoryPerBlockOptin && capability == 90) {
+    *value = 227 * 1024;
+    return cudaSuccess;
+  }
   *value = which == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;
   const bool known = which == cudaDevAttrComputeCapabilityMajor || which == cudaDevAttrComputeCapabilityMinor;
   return known && capability != 0 ? cudaSuccess : cudaErrorUnknown;
