@@ -5,17 +5,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "conformance/backends/device/device_call.h"
-#include "conformance/backends/device/rule_call.h"
-#include "conformance/backends/device/token_call.h"
 #include "device/dbias/dbias.h"
-#include "device/layout/offsets.h"
-#include "device/layout/swizzle.h"
 #include "device/quantize/delayed_scaling.h"
 #include "device/quantize/quantize.h"
 #include "device/support/call_device.h"
@@ -43,25 +38,8 @@ std::int64_t mxfp8_workspace_bytes(const QuantizeCall&) { return 0; }
 std::int64_t nvfp4_workspace_bytes(const QuantizeCall&) { return 0; }
 void copy_unless_skipped(const float*, const float*, float*, std::int64_t, Stream) { unknown(); }
 void update_delayed_scaling(const DelayedUpdateCall&, Stream) { unknown(); }
-void swizzle_scales(Recipe, Direction, const Rows&, std::int64_t, const std::uint8_t*, std::uint8_t*, std::uint32_t*, Stream) {
-  unknown();
-}
-void unswizzle_scales(Recipe, Direction, const Rows&, std::int64_t, const std::uint8_t*, std::uint8_t*, std::uint32_t*, Stream) {
-  unknown();
-}
-void splits_to_offsets(const std::int64_t*, int, std::int64_t, std::int64_t*, std::uint32_t*, Stream) { unknown(); }
-void splits_to_offsets_multi(const void*, bool, int, std::span<const OffsetsOutput>, std::uint32_t*, Stream) { unknown(); }
-void splits_to_offsets_2d(const void*, const void*, bool, int, void*, std::uint32_t*, Stream) { unknown(); }
 
 }  // namespace assay::device
-
-namespace assay::conformance {
-
-DeviceCall rule_call(const Request&) { unknown(); }
-DeviceCall permute_call(const Request&) { unknown(); }
-DeviceCall unpermute_call(const Request&) { unknown(); }
-
-}  // namespace assay::conformance
 
 namespace assay::mutants {
 
