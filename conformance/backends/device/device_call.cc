@@ -44,7 +44,7 @@ DeviceCall dequantize_call(const Request& request) {
   refuse_other_outputs(request, {"x"});
   call.output = request.output("x", call.output_type, elements);
   return {parts.bytes(), [=](device::Stream stream, void*, std::uint32_t* status) {
-            if (call.output == nullptr) {
+            if (call.output == nullptr || elements == 0) {
               splits.check(rows, status, stream);
               if (elements > 0) return;  // not requested
             }
@@ -203,7 +203,7 @@ DeviceCall grouped_dbias_call(const Request& request) {
   call.workspace_bytes = device::dbias_workspace_bytes(call);
   const std::int64_t own = parts.add(call.workspace_bytes);
   return {parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
-            if (call.dbias == nullptr) return splits.check(call.rows.capacity, status, stream);
+            if (call.dbias == nullptr || elements == 0) return splits.check(call.rows.capacity, status, stream);
             device::DbiasCall ready = call;
             splits.bind(ready.rows, status);
             ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);
