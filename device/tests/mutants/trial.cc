@@ -9,6 +9,7 @@
 #include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/guards.h"
+#include "device/tests/mutants/offsets_faults.h"
 #include "device/tests/mutants/product_faults.h"
 #include "device/tests/mutants/room.h"
 #include "device/tests/mutants/shared_memory.h"
@@ -63,10 +64,12 @@ std::vector<Trial> trials_of(const CaseLine& line, std::size_t most_bytes) {
     if (is_accepted(fault.problem)) continue;
     made.push_back({to_text(line) + " with " + fault.what, std::move(fault.problem), poisoned, true, 0, {}});
   }
-  for (conformance::ContentFault& each : product_faults(line, right)) {
-    const bool accepted = is_accepted(each.problem);
-    std::map<std::string, Tensor> expected = accepted ? expected_of(each.problem) : poisoned;
-    made.push_back({to_text(line) + " with " + each.what, std::move(each.problem), std::move(expected), !accepted, 0, {}});
+  for (const auto faults : {product_faults, offsets_faults}) {
+    for (conformance::ContentFault& each : faults(line, right)) {
+      const bool accepted = is_accepted(each.problem);
+      std::map<std::string, Tensor> expected = accepted ? expected_of(each.problem) : poisoned;
+      made.push_back({to_text(line) + " with " + each.what, std::move(each.problem), std::move(expected), !accepted, 0, {}});
+    }
   }
   return made;
 }

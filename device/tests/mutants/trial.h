@@ -23,7 +23,8 @@ struct Trial {
 // bits: of an output; memory: beside a tensor, or in an input; ended: the process; late: the call did not end.
 enum class Outcome : char { same = '.', bits = 'b', memory = 'm', status = 's', error = 'e', ended = 'k', late = 't' };
 
-// The calls of a line: one, or one for each content fault that the reference refuses, and those of product_faults(). None where
+// The calls of a line: one, or one for each content fault that the reference refuses, and those of product_faults() and
+// offsets_faults(). None where
 // its inputs have more than `most_bytes`.
 std::vector<Trial> trials_of(const conformance::CaseLine& line, std::size_t most_bytes);
 
