@@ -1,5 +1,7 @@
 // FP8 block scaling.
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +27,8 @@ const char* const kLines[] = {
     "quantize recipe=block_128x128 direction=rowwise R=33 K=136 data=zeros seed=72002",
     "quantize recipe=block_128x128 x_type=f16 direction=rowwise R=256 K=136 data=every_code seed=72003",
     "quantize recipe=block_128x128 direction=rowwise outputs=scale_inv R=32 K=48 seed=72004",
+    "quantize recipe=block_1x128 direction=rowwise R=9 K=0 seed=72016",
+    "quantize recipe=block_128x128 direction=rowwise R=9 K=0 seed=72017",
     "quantize recipe=block_1x128 splits=5,0,3 K=0 seed=72005",
     "quantize recipe=block_1x128 x_type=f32 splits=5,0,3 K=0 seed=72006",
     "quantize recipe=block_128x128 x_type=f16 eps=0.01 splits=497,15 K=64 data=every_code seed=72007",
@@ -32,6 +36,15 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 direction=columnwise splits=541,64x1 K=64 seed=72008",
     "quantize recipe=block_1x128 direction=columnwise splits=525,64x1 K=64 seed=72009",
     "quantize recipe=block_1x128 direction=columnwise splits=3x0,1,124x0,1,895x0 K=8 seed=72010",
+    // Groups of one row and of whole tiles, and of 127 rows in 128 columns, whose quotients are the least exact.
+    "quantize recipe=block_1x128 direction=columnwise splits=1,256 K=8 seed=72018",
+    "quantize recipe=block_1x128 direction=columnwise splits=127,1 K=128 seed=72019",
+    "quantize recipe=block_1x128 direction=rowwise splits=100,29 K=8 seed=72020",
+    // Skipped calls of rows, and codes without scales.
+    "quantize recipe=block_1x128 direction=rowwise noop=1 R=9 K=136 seed=72021",
+    "quantize recipe=block_1x128 direction=rowwise noop=1 splits=9,8 K=136 seed=72022",
+    "quantize recipe=block_128x128 direction=rowwise noop=1 R=33 K=136 seed=72023",
+    "quantize recipe=block_128x128 direction=rowwise outputs=codes R=33 K=136 seed=72024",
     // Groups of whole vectors, of which the call may be told.
     "quantize recipe=block_1x128 splits=16,144,0,272,16 K=136 data=full_exponent seed=72011",
     "quantize recipe=block_128x128 dbias=1 splits=16,144,0,272,16 K=136 seed=72012",
@@ -81,10 +94,20 @@ Promise promise_of(const Case& problem) {
   return kept ? Promise::kept : Promise::broken;
 }
 
+// An output without elements has an address at which nothing may be stored, as a caller of the library may have it.
+conformance::Request request_of(Case& problem) {
+  static void* const nothing = mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  conformance::Request request = conformance::Request::of(problem);
+  for (auto& [name, output] : request.out) {
+    if (output.bytes == 0) output.data = nothing;
+  }
+  return request;
+}
+
 // A call whose promise is broken has to say so, and to write nothing.
 void break_promise(Case& problem) {
   const std::map<std::string, Tensor> before = problem.out;
-  const std::uint32_t status = run_in_workspace(conformance::quantize_call(conformance::Request::of(problem), kPromised));
+  const std::uint32_t status = run_in_workspace(conformance::quantize_call(request_of(problem), kPromised));
   const auto is_same = [&](const auto& each) { return problem.out.at(each.first).bytes == each.second.bytes; };
   if (status != device::kStatusUnalignedRows || !std::all_of(before.begin(), before.end(), is_same)) std::abort();
 }
@@ -96,7 +119,7 @@ std::uint32_t run(Case& problem) {
   const Promise promise = promise_of(problem);
   if (promise == Promise::broken && !device::host::reversed) break_promise(problem);
   const bool told = promise == Promise::kept && device::host::reversed;
-  return run_in_workspace(conformance::quantize_call(conformance::Request::of(problem), told ? kPromised : 1));
+  return run_in_workspace(conformance::quantize_call(request_of(problem), told ? kPromised : 1));
 }
 
 }  // namespace assay::mutants
