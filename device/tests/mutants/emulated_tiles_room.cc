@@ -47,7 +47,7 @@ const char* const kLines[] = {
     "grouped_gemm kind=f16 d_type=f32 splits=2048 N=256 K=16 seed=574",
     "grouped_gemm kind=fp8_per_tensor x_type=e5m2 d_type=f32 splits=1024 N=256 K=32 seed=575",
     "grouped_gemm kind=bf16 d_type=f32 splits=96 N=64 K=1024 data=specials seed=576",
-    "grouped_gemm kind=bf16 d_type=f32 splits=70 N=50 K=17 data=clustered seed=577",
+    "grouped_gemm kind=bf16 d_type=f32 splits=512 N=128 K=17 seed=589",
     "grouped_gemm kind=bf16 d_type=f32 splits=70 N=50 K=33 data=uniform seed=578",
     "grouped_gemm kind=fp8_per_tensor d_type=f32 splits=1024 N=64 K=2 data=full_exponent seed=579",
     "grouped_gemm kind=fp8_per_tensor d_type=f32 plan=cublaslt.sm90.fp8_tensor.fast splits=128 N=64 K=2 data=full_exponent "
