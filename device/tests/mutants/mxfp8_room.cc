@@ -61,6 +61,9 @@ const char* const kLines[] = {
     "quantize recipe=mxfp8 direction=rowwise scale_layout=swizzled R=128 K=40 data=full_exponent seed=81115",
     "quantize recipe=mxfp8 direction=rowwise noop=1 R=33 K=64 seed=81117",
     "quantize recipe=mxfp8 direction=rowwise noop=1 splits=33,0,31 K=64 seed=81122",
+    // As many groups as a segment of rows can have, and more that are empty.
+    "quantize recipe=mxfp8 direction=rowwise splits=64x1 K=8 data=full_exponent seed=81131",
+    "quantize recipe=mxfp8 direction=rowwise splits=1,40x0,33 K=8 data=full_exponent seed=81132",
     // Tiles with vectors and without, of which the last has few rows and columns.
     "quantize recipe=mxfp8 otype=e5m2 R=161 K=132 data=full_exponent seed=81029",
     "quantize recipe=mxfp8 direction=rowwise R=161 K=132 data=full_exponent seed=81030",
