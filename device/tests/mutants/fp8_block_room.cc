@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "conformance/backends/device/quantize_call.h"
 #include "device/support/error.h"
@@ -40,6 +41,12 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 direction=columnwise splits=1,256 K=8 seed=72018",
     "quantize recipe=block_1x128 direction=columnwise splits=127,1 K=128 seed=72019",
     "quantize recipe=block_1x128 direction=rowwise splits=100,29 K=8 seed=72020",
+    "quantize recipe=block_1x128 direction=rowwise splits=260x1 K=8 seed=72025",
+    "quantize recipe=block_1x128 direction=rowwise splits=5,200x0,3 K=8 seed=72026",
+    "quantize recipe=block_128x128 dbias=1 splits=5,200x0,3,130,9 K=8 seed=72027",
+    // Scales of columns whose number a block of one row more or less would change.
+    "quantize recipe=block_128x128 direction=columnwise R=514 K=264 seed=72028",
+    "quantize recipe=block_128x128 direction=columnwise R=512 K=264 seed=72029",
     // Skipped calls of rows, and codes without scales.
     "quantize recipe=block_1x128 direction=rowwise noop=1 R=9 K=136 seed=72021",
     "quantize recipe=block_1x128 direction=rowwise noop=1 splits=9,8 K=136 seed=72022",
@@ -51,7 +58,7 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 direction=columnwise splits=40x16,128 K=16 seed=72013",
     // Tiles one below another in more than one cluster, and rows that end in each part of a window.
     "quantize recipe=block_1x128 R=1037 K=24 data=full_exponent seed=72014",
-    "quantize recipe=block_128x128 x_type=f16 otype=e5m2 dbias=1 splits=643,389,1,7,130 K=136 seed=72015", nullptr};
+    "quantize recipe=block_128x128 x_type=f16 otype=e5m2 dbias=1 splits=643,389,1,7,130 K=24 seed=72015", nullptr};
 
 bool takes(const conformance::CaseLine& line) {
   return line.op == "quantize" && (line.text("recipe") == "block_1x128" || line.text("recipe") == "block_128x128");
@@ -69,28 +76,42 @@ namespace {
 
 constexpr std::int64_t kPromised = 16;
 
-// How the rows of the groups stand to the promise that each has a multiple of kPromised. Unknown: they are no groups, or not in order,
-// or the call may not look at them.
-enum class Promise { unknown, kept, broken };
-Promise promise_of(const Case& problem) {
+// Rows of the groups, or of the one tensor.
+std::vector<std::int64_t> group_rows(const Case& problem) {
   const auto splits = problem.in.find("splits");
-  const auto codes = problem.out.find("columnwise_data");
-  if (splits == problem.in.end() || problem.in.contains("noop") || codes == problem.out.end() || codes->second.bytes.empty()) {
-    return Promise::unknown;
-  }
-  std::int64_t sum = 0, count = 0;
-  bool kept = true;
+  if (splits == problem.in.end()) return {problem.in.at("x").shape[0]};
   const Tensor& tensor = splits->second;
   const std::size_t each = tensor.type == Format::i32 ? 4 : 8;
-  for (std::size_t at = 0; at < tensor.bytes.size(); at += each, ++count) {
-    std::int64_t rows = 0;
-    std::memcpy(&rows, tensor.bytes.data() + at, each);
-    if (each == 4) rows = static_cast<std::int32_t>(rows);
-    if (rows < 0 || rows > problem.in.at("x").shape[0]) return Promise::unknown;
-    sum += rows;
-    kept = kept && rows % kPromised == 0;
+  std::vector<std::int64_t> rows;
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += each) {
+    std::int64_t own = 0;
+    std::memcpy(&own, tensor.bytes.data() + at, each);
+    rows.push_back(each == 4 ? static_cast<std::int32_t>(own) : own);
   }
-  if (sum > problem.in.at("x").shape[0]) return Promise::unknown;
+  return rows;
+}
+
+// The bits that the status word has to have: of splits below 0, and of one or all together above the rows of x.
+std::uint32_t right_status(const Case& problem) {
+  const std::int64_t capacity = problem.in.at("x").shape[0];
+  std::uint32_t status = 0;
+  std::int64_t sum = 0;
+  for (const std::int64_t own : group_rows(problem)) {
+    if (own < 0) status |= device::kStatusNegativeSplit;
+    if (own > capacity) status |= device::kStatusSplitsExceedRows;
+    sum += own < 0 || own > capacity ? 0 : own;
+  }
+  return status | (sum > capacity ? device::kStatusSplitsExceedRows : 0);
+}
+
+// How the rows of valid groups stand to the promise that each has a multiple of kPromised, on which codes of columns rely.
+enum class Promise { unknown, kept, broken };
+Promise promise_of(const Case& problem) {
+  const auto codes = problem.out.find("columnwise_data");
+  const std::vector<std::int64_t> rows = group_rows(problem);
+  if (problem.in.contains("noop") || right_status(problem) != 0) return Promise::unknown;
+  if (rows.empty() || codes == problem.out.end() || codes->second.bytes.empty()) return Promise::unknown;
+  const bool kept = std::all_of(rows.begin(), rows.end(), [](std::int64_t own) { return own % kPromised == 0; });
   return kept ? Promise::kept : Promise::broken;
 }
 
@@ -119,7 +140,9 @@ std::uint32_t run(Case& problem) {
   const Promise promise = promise_of(problem);
   if (promise == Promise::broken && !device::host::reversed) break_promise(problem);
   const bool told = promise == Promise::kept && device::host::reversed;
-  return run_in_workspace(conformance::quantize_call(request_of(problem), told ? kPromised : 1));
+  const std::uint32_t status = run_in_workspace(conformance::quantize_call(request_of(problem), told ? kPromised : 1));
+  if (status != right_status(problem)) std::abort();
+  return status;
 }
 
 }  // namespace assay::mutants
