@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "conformance/backends/device/quantize_call.h"
 #include "conformance/backends/device/rule_call.h"
 #include "conformance/backends/device/token_call.h"
+#include "conformance/ops/words.h"
 #include "device/dequantize/dequantize.h"
 #include "device/quantize/delayed_scaling.h"
 #include "device/support/call_device.h"
@@ -59,6 +63,9 @@ const char* const kLines[] = {
     "splits_to_offsets_2d first=3,5,0 last=0,8,3 fault=negative_split",
     "splits_to_offsets_2d first=0,5 last=3,8 fault=negative_split",
     "splits_to_offsets_2d first=1,0,0 last=1,0,6148914691236517205 fault=sum_overflow",
+    // A value below 0 beside a sum that just fits.
+    "splits_to_offsets splits=0,9223372036854775807,0 fault=negative_split",
+    "splits_to_offsets_2d first=0,9223372036854775807,0 last=0,1,0 fault=negative_split",
     // Sums of which the last warp has a part: of 2, 4, 5, 31 and 32 warps.
     "splits_to_offsets_2d first=33x0 last=33x1 x_type=i32 fault=sum_overflow",
     "splits_to_offsets splits=128x0,1 fault=sum_overflow", "splits_to_offsets splits=128x0 fault=sum_overflow",
@@ -86,6 +93,61 @@ std::size_t begins_past(const std::string& name, const Tensor& tensor) {
   return name == "compact" ? 4 : static_cast<std::size_t>(stored_bytes(tensor.type));
 }
 
+namespace {
+
+std::vector<std::int64_t> integers_of(const conformance::Request& request, const std::string& name) {
+  const conformance::TensorView& tensor = request.input(name);
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+    values.push_back(tensor.type == Format::i32 ? static_cast<const std::int32_t*>(tensor.data)[i]
+                                                : static_cast<const std::int64_t*>(tensor.data)[i]);
+  }
+  return values;
+}
+
+// The largest sum that every output can hold.
+std::uint64_t largest_sum(const conformance::Request& request) {
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const auto hold = [&](bool is_int32, std::int64_t stride) {
+    const std::int64_t last = is_int32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
+    if (stride > 0) most = std::min(most, last / stride);
+  };
+  if (request.op() == "splits_to_offsets") hold(false, request.integer_or("stride", 1));
+  if (request.op() == "splits_to_offsets_2d") hold(request.input("first").type == Format::i32, 1);
+  if (request.op() == "splits_to_offsets_multi") {
+    const std::vector<OffsetsOutput> outputs = conformance::offsets_outputs_of(request);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (request.wants("offsets_" + std::to_string(i))) hold(outputs[i].is_int32, outputs[i].stride);
+    }
+  }
+  return static_cast<std::uint64_t>(most);
+}
+
+// The bits that the status word of a call of offsets has to have: of values below 0, which count as 0, and of sums past int64, or,
+// where nothing else is wrong, past an output.
+std::uint32_t right_status(const conformance::Request& request) {
+  const bool products = request.op() == "splits_to_offsets_2d";
+  const std::vector<std::int64_t> first = integers_of(request, products ? "first" : "splits");
+  const std::vector<std::int64_t> last = products ? integers_of(request, "last") : std::vector<std::int64_t>(first.size(), 1);
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  std::uint32_t status = 0;
+  std::uint64_t sum = 0;  // at most 2^63
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    std::uint64_t value = 0;
+    if (first[i] < 0 || last[i] < 0) {
+      status |= device::kStatusNegativeSplit;
+    } else if (__builtin_mul_overflow(first[i], last[i], &value) || value > kMost) {
+      status |= device::kStatusOverflow;
+      value = 0;
+    }
+    sum = std::min(sum + value, kMost + 1);
+  }
+  if (sum > kMost) return status | device::kStatusOverflow;
+  return status == 0 && sum > largest_sum(request) ? device::kStatusOverflow : status;
+}
+
+}  // namespace
+
 // A wrong call, unless it needs a workspace, is made once more without a status word. The second call is made again without outputs, and where it has a list of them with an empty list: its splits are checked all the
 // same, but an output that is too narrow for its sums is no longer there.
 std::uint32_t run(Case& problem) {
@@ -93,6 +155,7 @@ std::uint32_t run(Case& problem) {
   conformance::Request request = conformance::Request::of(problem);
   const conformance::DeviceCall call = conformance::device_call(request);
   const std::uint32_t status = run_in_workspace(call);
+  if (request.op().starts_with("splits_to_offsets") && status != right_status(request)) std::abort();
   if (status != 0 && request.op() != "grouped_dbias") call.enqueue(nullptr, nullptr, nullptr);
   if (device::host::reversed) {
     const auto check = [&] {
