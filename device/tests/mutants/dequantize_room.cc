@@ -77,6 +77,9 @@ const char* const kLines[] = {
     "dequantize recipe=tensor_current direction=columnwise d_type=f32 splits=1,4,1,4,1,4,1,4,1,4 K=4 seed=72028",
     "dequantize recipe=tensor_current direction=columnwise d_type=f32 splits=4,1,4,1,4,1,4,1,4,1,4,1,4,1,4,1 K=4 seed=72029",
     "dequantize recipe=tensor_current direction=columnwise splits=1,4,1,4,1,4,1,4,1,4 K=8 seed=72030",
+    // Rows at which one block of 128 more or less is a row of scales more.
+    "dequantize recipe=block_128x128 direction=columnwise R=513 K=136 seed=72032",
+    "dequantize recipe=block_128x128 direction=columnwise R=512 K=136 seed=72033",
     // More groups in a block's rows than it has rows, and none; columns of more than one part where groups meet.
     "dequantize recipe=tensor_current d_type=f32 splits=1024x1 K=32 seed=72016",
     "dequantize recipe=nvfp4 splits=1024x1 K=32 seed=72017",
