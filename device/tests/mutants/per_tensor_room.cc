@@ -1,6 +1,5 @@
 // Quantization with one scale for each group, and the update of delayed scaling.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -24,11 +23,22 @@ const char* const kLines[] = {"quantize recipe=tensor_delayed R=128 K=40 seed=1"
                               "quantize recipe=tensor_delayed x_type=f32 direction=columnwise R=1 K=250000 seed=1",
                               // More groups than threads of a block, most of them empty.
                               "quantize recipe=tensor_delayed splits=5,600x0,7,400x0,9 K=40 seed=1",
+                              // Two groups in one window, a group for each row of a window, and rows behind those that are used.
+                              "quantize recipe=tensor_delayed outputs=all splits=40,50 K=40 seed=1",
+                              "quantize recipe=tensor_delayed scales=negative outputs=all splits=400x1 K=40 seed=1",
+                              "quantize recipe=tensor_delayed splits=50,60 extra_rows=60 K=40 seed=1",
+                              "quantize recipe=tensor_delayed noop=1 R=64 K=64 seed=1",
+                              "quantize recipe=tensor_current outputs=all noop=1 splits=13,33,0,50 K=64 seed=1",
                               // Maxima of NaN and of zeros alone.
                               "quantize recipe=tensor_delayed outputs=all splits=13,33,0,50 K=512 data=nans seed=3",
                               "quantize recipe=tensor_current splits=13,33,0,50 K=512 data=nans seed=3",
                               "quantize recipe=tensor_current R=64 K=512 data=zeros seed=1",
                               "quantize recipe=tensor_current splits=1,0,63 K=512 data=zeros seed=1",
+                              "quantize recipe=tensor_delayed outputs=all R=128 K=64 data=zeros seed=1",
+                              "quantize recipe=tensor_delayed outputs=all R=40 K=64 data=zeros seed=1",
+                              "quantize recipe=tensor_delayed outputs=all splits=13,33,0,50 K=64 data=zeros seed=1",
+                              // Histories longer than the rows that 32 warps move at a time, and than a window.
+                              "delayed_update tensors=33 length=300 seed=1", "delayed_update tensors=1 length=40 seed=1",
                               // Faults that one kernel alone reports.
                               "quantize recipe=tensor_delayed outputs=scale_inv splits=5,0,17,9 K=40 seed=1 fault=negative_split",
                               "quantize recipe=tensor_delayed direction=rowwise splits=5,0,17,9 K=40 seed=1 fault=negative_split",
@@ -64,36 +74,39 @@ void update_in_place(Request& request) {
   }
 }
 
-// amax, scale and scale_inv of current scaling, a call each, in place of what quantize() has stored.
-void find_scales_alone(const Request& request, std::uint32_t& status) {
-  const auto address = [&](const char* name) {
+// amax, scale and scale_inv of current scaling, a call each, in place of what quantize() has stored; outputs begin as in `poisoned`.
+void find_scales_alone(const Request& request, const Case& poisoned, std::uint32_t& status) {
+  const auto output = [&](const char* name) {
     const auto found = request.out.find(name);
     if (found == request.out.end() || found->second.data == nullptr) return static_cast<float*>(nullptr);
-    std::memset(found->second.data, 0x9C, static_cast<std::size_t>(found->second.bytes));
+    std::memcpy(found->second.data, poisoned.out.at(name).bytes.data(), static_cast<std::size_t>(found->second.bytes));
     return static_cast<float*>(found->second.data);
   };
   const QuantizeConfig config = quantize_config_of(request);
   const conformance::TensorView& x = request.input("x");
+  const auto* const noop = conformance::floats(request.find_input("noop"));
   const conformance::Splits splits(request);
   device::Rows rows = splits.rows(x.shape[0]);
   splits.bind(rows, &status);
-  float* const amax = address("amax");
-  device::grouped_amax(x.type, x.data, rows, x.shape[1], nullptr, amax, &status, nullptr);
-  for (const char* direction : {"rowwise_scale_inv", "columnwise_scale_inv"}) {
-    device::scale_from_amax(amax, rows.groups, config.output, config.force_pow_2_scales, config.amax_epsilon, nullptr,
-                            address("scale"), address(direction), nullptr);
-  }
+  float* const amax = output("amax");
+  device::grouped_amax(x.type, x.data, rows, x.shape[1], noop, amax, &status, nullptr);
+  const auto find = [&](float* scale, float* scale_inv) {
+    device::scale_from_amax(amax, rows.groups, config.output, config.force_pow_2_scales, config.amax_epsilon, noop, scale,
+                            scale_inv, nullptr);
+  };
+  find(output("scale"), nullptr);
+  for (const char* direction : {"rowwise_scale_inv", "columnwise_scale_inv"}) find(nullptr, output(direction));
 }
 
 }  // namespace
 
 std::uint32_t run(Case& problem) {
+  const Case poisoned = problem;
   Request request = Request::of(problem);
   if (device::host::reversed && request.op() == "delayed_update") update_in_place(request);
   std::uint32_t status = run_in_workspace(conformance::device_call(request, 1));
-  const bool parts = device::host::reversed && request.op() == "quantize" && request.text("recipe") == "tensor_current" &&
-                     request.in.count("noop") == 0 && request.wants("amax");
-  if (parts && status == 0) find_scales_alone(request, status);
+  const bool has_parts = request.op() == "quantize" && request.text("recipe") == "tensor_current" && request.wants("amax");
+  if (device::host::reversed && has_parts && status == 0) find_scales_alone(request, poisoned, status);
   return status;
 }
 
