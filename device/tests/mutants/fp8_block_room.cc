@@ -44,6 +44,15 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 direction=rowwise splits=260x1 K=8 seed=72025",
     "quantize recipe=block_1x128 direction=rowwise splits=5,200x0,3 K=8 seed=72026",
     "quantize recipe=block_128x128 dbias=1 splits=5,200x0,3,130,9 K=8 seed=72027",
+    // A split below 0 beside others that fill x: it may count as no row.
+    "quantize recipe=block_1x128 splits=0,64x3 K=40 fault=negative_split seed=72030",
+    "quantize recipe=block_128x128 direction=rowwise splits=0,17 K=40 fault=negative_split seed=72031",
+    // Sums of columns of one tensor, which a promise that it breaks leaves out.
+    "quantize recipe=block_1x128 dbias=1 R=65 K=24 seed=72032",
+    // As many NaN as a maximum has elements, in rows and in columns.
+    "quantize recipe=block_1x128 x_type=f16 eps=0.01 R=512 K=128 data=every_code seed=72033",
+    "quantize recipe=block_1x128 x_type=f16 direction=columnwise R=4096 K=16 data=every_code seed=72034",
+    "quantize recipe=block_1x128 x_type=f16 eps=0.01 direction=rowwise R=512 K=128 data=every_code seed=72035",
     // Scales of columns whose number a block of one row more or less would change.
     "quantize recipe=block_128x128 direction=columnwise R=514 K=264 seed=72028",
     "quantize recipe=block_128x128 direction=columnwise R=512 K=264 seed=72029",
@@ -101,7 +110,8 @@ std::uint32_t right_status(const Case& problem) {
     if (own > capacity) status |= device::kStatusSplitsExceedRows;
     sum += own < 0 || own > capacity ? 0 : own;
   }
-  return status | (sum > capacity ? device::kStatusSplitsExceedRows : 0);
+  if (sum > capacity) status |= device::kStatusSplitsExceedRows;
+  return status;
 }
 
 // How the rows of valid groups stand to the promise that each has a multiple of kPromised, on which codes of columns rely.
