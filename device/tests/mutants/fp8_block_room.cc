@@ -53,6 +53,19 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 x_type=f16 eps=0.01 R=512 K=128 data=every_code seed=72033",
     "quantize recipe=block_1x128 x_type=f16 direction=columnwise R=4096 K=16 data=every_code seed=72034",
     "quantize recipe=block_1x128 x_type=f16 eps=0.01 direction=rowwise R=512 K=128 data=every_code seed=72035",
+    // Only sums of columns: groups by one warp and by all threads, fewer tiles than blocks, and rows that are too many.
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 R=300 K=24 seed=72036",
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 splits=5,300 K=24 seed=72037",
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 splits=3x0,40 K=24 seed=72038",
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 splits=33x4 K=24 seed=72039",
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 splits=40x4,300 K=24 seed=72040",
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 splits=128x1 K=8 seed=72041",
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 splits=32x4 K=24 fault=excess_rows seed=72042",
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 splits=5,30 K=24 fault=excess_rows seed=72043",
+    "quantize recipe=block_128x128 outputs=dbias dbias=1 splits=40x5 K=24 fault=excess_rows seed=72044",
+    // Rows of groups without columns, and as many groups as a window has rows.
+    "quantize recipe=block_1x128 direction=rowwise splits=5,4 K=0 seed=72045",
+    "quantize recipe=block_1x128 direction=columnwise splits=128x1,200 K=8 seed=72046",
     // Scales of columns whose number a block of one row more or less would change.
     "quantize recipe=block_128x128 direction=columnwise R=514 K=264 seed=72028",
     "quantize recipe=block_128x128 direction=columnwise R=512 K=264 seed=72029",
