@@ -206,7 +206,8 @@ int main(int count, char** arguments) {
   app.add_option("--decided", options.decided,
                  "Records of rooms, and files of proofs: the mutants that they kill or prove are not planted")
       ->check(CLI::ExistingFile);
-  app.add_option("--seed", planting.seed, "Of the sample, and of the order of the calls")->capture_default_str();
+  app.add_option("--seed", planting.seed, "Of the sample, and of the order of the calls, which depends on how long each took too")
+      ->capture_default_str();
   app.add_option("--calls", planting.most_calls, "Most calls that a mutant is tried under")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -18,34 +18,47 @@ std::string folder_of(const std::string& key) {
 }
 
 // The lists of a record, as they grow.
-struct Lists {
+class Lists {
+ public:
   json cases = json::array(), killed = json::array(), survived = json::array(), not_reached = json::array();
   std::map<std::string, std::size_t> number_of;  // cases
   std::set<std::string> decided;                 // killed or survived
   Counts folders;
 
-  void add(const std::string& key, bool survives, json row) {
-    (survives ? survived : killed).push_back(std::move(row));
+  void add_survivor(const std::string& key, int tried, int reaching) {
+    survived.push_back({key, tried, reaching});
+    count(key, "survived");
+  }
+  void add_killed(const std::string& key, const std::string& by, const json& how, const json& tried) {
+    const auto [place, fresh] = number_of.try_emplace(by, cases.size());
+    if (fresh) cases.push_back(by);
+    killed.push_back({key, place->second, how, tried});
+    count(key, "killed");
+  }
+
+ private:
+  void count(const std::string& key, const char* word) {
     decided.insert(key);
     ++folders[folder_of(key)]["planted"];
-    ++folders[folder_of(key)][survives ? "survived" : "killed"];
+    ++folders[folder_of(key)][word];
   }
 };
 
 // What the earlier record has of mutants that were not planted this time: its kills, and survivors for which no time was left.
 void add_earlier(const Found& found, Lists& lists) {
   if (found.earlier.record.empty()) return;
-  lists.cases = found.earlier.record.at("cases");
-  for (const json& name : lists.cases) lists.number_of.try_emplace(name, lists.number_of.size());
   std::set<std::string> planted;
   for (std::size_t i = 0; i < found.mutants.size(); ++i) {
     if (found.planted[i].how != 0) planted.insert(found.keys[static_cast<std::size_t>(found.mutants[i])]);
   }
   const std::set<std::string> present(found.keys.begin(), found.keys.end());
-  for (const char* const part : {"killed", "survived"}) {
-    for (const json& row : found.earlier.record.at(part)) {
-      if (!planted.contains(row.at(0)) && present.contains(row.at(0))) lists.add(row.at(0), std::string(part) == "survived", row);
-    }
+  const auto is_kept = [&](const json& row) { return !planted.contains(row.at(0)) && present.contains(row.at(0)); };
+  const json& record = found.earlier.record;
+  for (const json& row : record.at("killed")) {
+    if (is_kept(row)) lists.add_killed(row.at(0), record.at("cases").at(row.at(1).get<std::size_t>()), row.at(2), row.at(3));
+  }
+  for (const json& row : record.at("survived")) {
+    if (is_kept(row)) lists.add_survivor(row.at(0), row.at(1), row.at(2));
   }
 }
 
@@ -65,13 +78,11 @@ void add_planted(const Found& found, Lists& lists) {
     const std::string& key = found.keys[static_cast<std::size_t>(found.mutants[i])];
     if (each.how == '.') {
       const int before = tried_before(found, key);
-      lists.add(key, true, {key, std::max(each.tried, before), std::max(each.reaching, before)});
-      continue;
+      lists.add_survivor(key, std::max(each.tried, before), std::max(each.reaching, before));
+    } else {
+      const std::string by = each.killer < 0 ? "?" : found.calls[static_cast<std::size_t>(each.killer)].name();
+      lists.add_killed(key, by, std::string(1, each.how), each.tried);
     }
-    const std::string name = each.killer < 0 ? "?" : found.calls[static_cast<std::size_t>(each.killer)].name();
-    const auto [place, fresh] = lists.number_of.try_emplace(name, lists.cases.size());
-    if (fresh) lists.cases.push_back(name);
-    lists.add(key, false, {key, place->second, std::string(1, each.how), each.tried});
   }
 }
 
