@@ -20,7 +20,7 @@
 #include "device/tests/mutants/hunt.h"
 #include "device/tests/mutants/mutation.h"
 #include "device/tests/mutants/point_table.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace assay::mutants {
 

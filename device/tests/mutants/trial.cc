@@ -9,9 +9,9 @@
 #include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/guards.h"
-#include "device/tests/mutants/offsets_faults.h"
-#include "device/tests/mutants/product_faults.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/offsets_faults.h"
+#include "device/tests/mutants/rooms/product_faults.h"
+#include "device/tests/mutants/rooms/room.h"
 #include "device/tests/mutants/shared_memory.h"
 #include "reference/types/error.h"
 

@@ -5,7 +5,7 @@
 
 #include "conformance/backends/device/token_call.h"
 #include "device/support/call_device.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace assay::device {
 

@@ -14,8 +14,8 @@
 #include "conformance/backends/device/quantize_call.h"
 #include "device/support/error.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
-#include "device/tests/mutants/in_workspace.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/in_workspace.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace assay::mutants {
 

@@ -9,7 +9,7 @@
 
 #include "conformance/backends/device/quantize_call.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace assay::mutants {
 

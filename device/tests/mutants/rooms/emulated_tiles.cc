@@ -2,7 +2,7 @@
 
 #include "device/tests/emulated_gemm/host_gemm.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/room.h"
 #include "reference/arithmetic/unit_table.h"
 
 namespace assay::mutants {
@@ -63,7 +63,7 @@ const bool kUnits = [] {
   add_tensor_core_units(
       "name=narrow.fp4 instruction=none operands=e2m1 products=64 fraction_bits=4 scaling=e4m3_per_16 group=16 zero_floor=-139 "
       "evidence=none\n",
-      "emulated_tiles_room.cc");
+      "rooms/emulated_tiles.cc");
   device::host::compute_capability = 90;
   return true;
 }();

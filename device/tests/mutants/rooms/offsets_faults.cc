@@ -1,4 +1,4 @@
-#include "device/tests/mutants/offsets_faults.h"
+#include "device/tests/mutants/rooms/offsets_faults.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include "conformance/backends/device/rule_call.h"
 #include "device/support/call_device.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
-#include "device/tests/mutants/in_workspace.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/in_workspace.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace assay::device {
 CallDevice::CallDevice(Stream, std::initializer_list<NamedTensor>) {}

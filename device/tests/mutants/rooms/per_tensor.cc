@@ -9,8 +9,8 @@
 #include "conformance/ops/words.h"
 #include "device/quantize/delayed_scaling.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
-#include "device/tests/mutants/in_workspace.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/in_workspace.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace assay::mutants {
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 
 #include "conformance/backends/device/quantize_call.h"
-#include "device/tests/mutants/in_workspace.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/in_workspace.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace assay::mutants {
 

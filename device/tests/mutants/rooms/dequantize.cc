@@ -17,7 +17,7 @@
 #include "device/support/copy.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/guards.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace {
 [[noreturn]] void unknown() { throw std::logic_error("only dequantize and sums of columns are here"); }

@@ -2,7 +2,7 @@
 
 #include "device/tests/emulated_gemm/host_gemm.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/room.h"
 #include "reference/arithmetic/unit_table.h"
 
 namespace assay::mutants {
@@ -149,7 +149,7 @@ const bool kUnits = [] {
       "name=narrow.fp8 instruction=none operands=e4m3,e5m2 products=8 fraction_bits=2 evidence=none\n"
       "name=narrow.fp4 instruction=none operands=e2m1 products=64 fraction_bits=4 scaling=e4m3_per_16 group=16 zero_floor=-139 "
       "evidence=none\n",
-      "emulated_gemm_room.cc");
+      "rooms/emulated_gemm.cc");
   return true;
 }();
 

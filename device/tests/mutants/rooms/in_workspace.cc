@@ -1,4 +1,4 @@
-#include "device/tests/mutants/in_workspace.h"
+#include "device/tests/mutants/rooms/in_workspace.h"
 
 #include <algorithm>
 #include <cstddef>

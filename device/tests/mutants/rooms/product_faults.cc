@@ -1,4 +1,4 @@
-#include "device/tests/mutants/product_faults.h"
+#include "device/tests/mutants/rooms/product_faults.h"
 
 #include <algorithm>
 #include <cstddef>

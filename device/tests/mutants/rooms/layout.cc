@@ -21,8 +21,8 @@
 #include "device/support/call_device.h"
 #include "device/support/error.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
-#include "device/tests/mutants/in_workspace.h"
-#include "device/tests/mutants/room.h"
+#include "device/tests/mutants/rooms/in_workspace.h"
+#include "device/tests/mutants/rooms/room.h"
 
 namespace {
 [[noreturn]] void unknown() { throw std::logic_error("this op is not here"); }
