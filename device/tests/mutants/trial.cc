@@ -12,6 +12,7 @@
 #include "device/tests/mutants/rooms/offsets_faults.h"
 #include "device/tests/mutants/rooms/product_faults.h"
 #include "device/tests/mutants/rooms/room.h"
+#include "device/tests/mutants/rooms/rule_faults.h"
 #include "device/tests/mutants/shared_memory.h"
 #include "reference/types/error.h"
 
@@ -64,7 +65,7 @@ std::vector<Trial> trials_of(const CaseLine& line, std::size_t most_bytes) {
     if (is_accepted(fault.problem)) continue;
     made.push_back({to_text(line) + " with " + fault.what, std::move(fault.problem), poisoned, true, 0, {}});
   }
-  for (const auto faults : {product_faults, offsets_faults}) {
+  for (const auto faults : {product_faults, rule_faults, offsets_faults}) {
     for (conformance::ContentFault& each : faults(line, right)) {
       const bool accepted = is_accepted(each.problem);
       std::map<std::string, Tensor> expected = accepted ? expected_of(each.problem) : poisoned;

@@ -8,7 +8,8 @@
 namespace assay::mutants {
 
 // The status word of the call. What its workspace holds at first: nothing of sense, and in the second call of a trial 1.0
-// everywhere, as an earlier call that was skipped leaves its flag. A store behind the workspace ends the process.
+// everywhere, as an earlier call that was skipped leaves its flag. It ends at a page that nothing may touch, and in the second call
+// begins behind one; a store beside it ends the process too.
 std::uint32_t run_in_workspace(const conformance::DeviceCall& call);
 
 }  // namespace assay::mutants
