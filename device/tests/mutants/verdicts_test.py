@@ -57,7 +57,7 @@ class Recorded(unittest.TestCase):
 
     def test_reasons_are_sentences(self):
         for key, reason in {**self.records.equivalent, **self.records.open}.items():
-            self.assertRegex(reason, r"\A\S.{19,}[.)]\Z", key)
+            self.assertRegex(reason, r"\A\S.{11,}[.)]\Z", key)
 
     def test_the_page_has_the_table(self):
         page = (HERE / "README.md").read_text()
