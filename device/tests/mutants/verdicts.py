@@ -56,8 +56,7 @@ def is_constant(key: str) -> bool:
 
 
 def rooms() -> list[dict]:
-    records = (json.loads(path.read_text()) for path in sorted((HERE / "rooms").glob("*.json")))
-    return list(records)
+    return [json.loads(path.read_text()) for path in sorted((HERE / "rooms").glob("*.json"))]
 
 
 class Records:

@@ -74,7 +74,7 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 direction=rowwise noop=1 splits=9,8 K=136 seed=72022",
     "quantize recipe=block_128x128 direction=rowwise noop=1 R=33 K=136 seed=72023",
     "quantize recipe=block_128x128 direction=rowwise outputs=codes R=33 K=136 seed=72024",
-    // Groups of whole vectors, of which the call may be told.
+    // Groups whose rows are multiples of 16, with that promise and without it.
     "quantize recipe=block_1x128 splits=16,144,0,272,16 K=136 data=full_exponent seed=72011",
     "quantize recipe=block_128x128 dbias=1 splits=16,144,0,272,16 K=136 seed=72012",
     "quantize recipe=block_1x128 direction=columnwise splits=40x16,128 K=16 seed=72013",

@@ -13,10 +13,7 @@
 
 #include "conformance/backends/device/device_call.h"
 #include "conformance/backends/device/quantize_call.h"
-#include "conformance/backends/device/rule_call.h"
-#include "conformance/backends/device/token_call.h"
 #include "conformance/ops/words.h"
-#include "device/dequantize/dequantize.h"
 #include "device/quantize/delayed_scaling.h"
 #include "device/support/call_device.h"
 #include "device/support/error.h"
@@ -33,7 +30,6 @@ namespace assay::device {
 CallDevice::CallDevice(Stream, std::initializer_list<NamedTensor>) {}
 CallDevice::~CallDevice() = default;
 
-void dequantize(const DequantizeCall&, Stream) { unknown(); }
 void update_delayed_scaling(const DelayedUpdateCall&, Stream) { unknown(); }
 
 }  // namespace assay::device
@@ -41,9 +37,6 @@ void update_delayed_scaling(const DelayedUpdateCall&, Stream) { unknown(); }
 namespace assay::conformance {
 
 DeviceCall quantize_call(const Request&, std::int64_t) { unknown(); }
-DeviceCall rule_call(const Request&) { unknown(); }
-DeviceCall permute_call(const Request&) { unknown(); }
-DeviceCall unpermute_call(const Request&) { unknown(); }
 
 }  // namespace assay::conformance
 
@@ -148,8 +141,9 @@ std::uint32_t right_status(const conformance::Request& request) {
 
 }  // namespace
 
-// A wrong call, unless it needs a workspace, is made once more without a status word. The second call is made again without outputs, and where it has a list of them with an empty list: its splits are checked all the
-// same, but an output that is too narrow for its sums is no longer there.
+// A wrong call, unless it needs a workspace, is made once more without a status word. The second call is made again without outputs,
+// and with an empty list of them where it has a list: its splits are checked all the same, but an output that is too narrow for its
+// sums is no longer there.
 std::uint32_t run(Case& problem) {
   device::host::compute_capability = 90;
   conformance::Request request = conformance::Request::of(problem);
