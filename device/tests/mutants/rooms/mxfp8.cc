@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "conformance/backends/device/quantize_call.h"
-#include "device/tests/emulated_gemm/run_kernel.h"
+#include "device/tests/mutants/rooms/in_workspace.h"
 #include "device/tests/mutants/rooms/room.h"
 
 namespace assay::mutants {
@@ -90,9 +89,6 @@ std::size_t begins_past(const std::string& name, const Tensor& tensor) {
 }
 
 std::uint32_t run(Case& problem) {
-  struct alignas(256) Block {
-    std::byte bytes[256];
-  };
   constexpr std::byte kGuard{0xC3};
   // An output without bytes has an address too, and nothing may be stored there.
   std::vector<std::byte> nothing(1 << 14, kGuard);
@@ -100,19 +96,8 @@ std::uint32_t run(Case& problem) {
   for (auto& [name, output] : request.out) {
     if (output.bytes == 0) output.data = nothing.data();
   }
-  const conformance::DeviceCall call = conformance::quantize_call(request, 1);
-  // Sums of tiles, which at first are of no sense.
-  std::vector<Block> workspace(static_cast<std::size_t>((call.workspace_bytes + 255) / 256 + 1));
-  std::byte* const begin = reinterpret_cast<std::byte*>(workspace.data());
-  std::byte *const behind = begin + call.workspace_bytes, *const end =
-                                                              reinterpret_cast<std::byte*>(workspace.data() + workspace.size());
-  std::fill(begin, behind, device::host::reversed ? std::byte{0x5A} : std::byte{0xFF});
-  std::fill(behind, end, kGuard);
-  std::uint32_t status = 0;
-  call.enqueue(nullptr, workspace.data(), &status);
-  const auto kept = [](std::byte each) { return each == kGuard; };
-  if (!std::all_of(behind, end, kept)) std::abort();  // stored behind the workspace
-  if (!std::all_of(nothing.begin(), nothing.end(), kept)) std::abort();
+  const std::uint32_t status = run_in_workspace(conformance::quantize_call(request, 1));
+  if (!std::all_of(nothing.begin(), nothing.end(), [](std::byte each) { return each == kGuard; })) std::abort();
   return status;
 }
 
