@@ -12,6 +12,7 @@
 
 #include "conformance/report/earlier_results.h"
 #include "conformance/report/failure_parts.h"
+#include "conformance/report/json_text.h"
 #include "conformance/report/report_counts.h"
 #include "conformance/suites/backend_choice.h"
 #include "golden/io/fixture_error.h"
@@ -35,11 +36,6 @@ auto identity_of(const PublishedImplementation& each) {
   return std::tie(each.name, each.software, each.device, each.architecture, each.options, each.algorithm, each.axes, each.sha256);
 }
 
-std::string header_text(const json& header, const char* place) {
-  const json::json_pointer pointer(place);
-  return header.contains(pointer) && header.at(pointer).is_string() ? header.at(pointer).get<std::string>() : "";
-}
-
 std::string joined_words(const json& words, bool quote) {
   std::string text;
   if (!words.is_array()) return text;
@@ -52,18 +48,18 @@ std::string joined_words(const json& words, bool quote) {
 
 void read_run_header(const json& header, ReadRun& read) {
   PublishedRun& run = read.run;
-  run.date = header_text(header, "/date");
-  run.verb = header_text(header, "/verb");
+  run.date = text_at(header, "/date");
+  run.verb = text_at(header, "/verb");
   run.arguments = joined_words(header.value("arguments", json::array()), true);
-  run.program = "assay " + header_text(header, "/assay");
-  run.commit = header_text(header, "/commit");
-  run.host = header_text(header, "/host/name");
-  run.system = header_text(header, "/host/system");
+  run.program = "assay " + text_at(header, "/assay");
+  run.commit = text_at(header, "/commit");
+  run.host = text_at(header, "/host/name");
+  run.system = text_at(header, "/host/system");
   if (const json::json_pointer threads("/host/threads"); header.contains(threads)) run.threads = header.at(threads);
   const json& backend = header.at("backend");
   PublishedImplementation& made = read.implementation;
   made.built_in = backend.value("built_in", false);
-  made.library = header_text(backend, "/library/path");
+  made.library = text_at(backend, "/library/path");
   const bool named = made.built_in || made.library.empty();
   made.name = named ? backend.at("name").get<std::string>() : std::filesystem::path(made.library).filename().string();
   made.software = backend.value("software", "");
@@ -73,7 +69,7 @@ void read_run_header(const json& header, ReadRun& read) {
   made.axes = joined_words(backend.value("axes", json::array()), false);
   if (const std::int64_t algorithm = backend.value("algorithm", std::int64_t{-1}); algorithm >= 0)
     made.algorithm = std::to_string(algorithm);
-  if (!made.built_in) made.sha256 = header_text(backend, "/library/sha256");
+  if (!made.built_in) made.sha256 = text_at(backend, "/library/sha256");
   read.tested = {backend.at("name"), made.device, made.architecture, made.software, made.library, made.built_in};
   read.backend_words = " --backend " + conformance::quoted(named ? made.name : made.library);
   if (!made.options.empty()) read.backend_words += " --backend-options " + conformance::quoted(made.options);

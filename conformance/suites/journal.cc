@@ -14,6 +14,7 @@
 #include <random>
 #include <sstream>
 
+#include "conformance/report/json_text.h"
 #include "conformance/report/judgement_json.h"
 #include "conformance/report/line_chain.h"
 #include "conformance/report/output_file.h"
@@ -63,10 +64,12 @@ json process_identity() {
 // Whether a process of this machine, which it can see, has ended; nothing: it cannot be known.
 std::optional<bool> has_ended(const json& of) {
   const json self = process_identity();
-  for (const char* same : {"boot", "processes"}) {
-    if (self.at(same) == "" || self.at(same) != of.value(same, "")) return std::nullopt;
+  for (const char* same : {"/boot", "/processes"}) {
+    if (text_at(self, same).empty() || text_at(self, same) != text_at(of, same)) return std::nullopt;
   }
-  return start_of(of.value("pid", std::int64_t{-1})) != of.value("start", "");
+  const json pid = of.value("pid", json());
+  if (!pid.is_number_integer()) return std::nullopt;
+  return start_of(pid) != text_at(of, "/start");
 }
 
 std::string unique_name() {
@@ -117,7 +120,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 json journal_record(const std::string& folder) {
   const std::string path = folder + "/run.json";
   json record = json::parse(golden::read_text_file(path), nullptr, false);
-  if (!record.is_object() || record.value("record", "") != "journal" || !record.contains("header") ||
+  if (!record.is_object() || text_at(record, "/record") != "journal" || !record.contains("header") ||
       !record.value("blocks", json()).is_number_integer() || !record.value("lease_seconds", json()).is_number())
     throw golden::FixtureError(path, "", "is not the start of a journal of assay run or assay predict");
   return record;
@@ -291,7 +294,7 @@ bool Journal::has_expired(std::int64_t block, std::int64_t generation) {
   std::string& owner = owners_[{block, generation}];
   if (owner.empty()) {
     const json header = json::parse(first_line_of(block_path(block, generation)), nullptr, false);
-    if (header.is_object()) owner = header.value(json::json_pointer("/journal/worker"), "");
+    owner = text_at(header, "/journal/worker");
   }
   if (owner == worker_) return true;  // this worker gave the block back
   return is_dead(owner, fmt::format("{}.{}", block, generation));

@@ -104,6 +104,35 @@ TEST(Journal, ObservesWorkersOfOtherMachines) {
   EXPECT_FALSE(lives) << "it was leased while its worker lived";
 }
 
+// A journal is a folder that others write to, too: a value of another type is as good as none.
+TEST(Journal, ReadsMembersOfOtherTypesAsMissing) {
+  for (const char* const worker : {"7", "\"far\""}) {
+    const golden::TemporaryFolder folder;
+    Journal here(folder.path().string(), header_with("d"), {1, 0.2});
+    const Journal self(folder.path().string(), header_with("d"), {1, 0.2});
+    // What can be compared is of this machine, so that the process is looked for.
+    json who;
+    for (const std::string& name : names_in(folder.path())) {
+      if (name.starts_with("worker-")) {
+        std::ifstream file(folder / name);
+        std::string line;
+        std::getline(file, line);
+        who = json::parse(line);
+      }
+    }
+    ASSERT_TRUE(who.contains("pid"));
+    who["pid"] = "one", who["start"] = 1;
+    std::ofstream(folder / "worker-far") << who.dump() << "\n";
+    std::ofstream(folder / "block-000000.1.jsonl") << R"({"journal":{"worker":)" << worker << "}}\n";
+    const std::optional<Journal::Lease> lease = here.take();
+    ASSERT_TRUE(lease) << worker;
+    EXPECT_EQ(lease->generation, 2);
+  }
+  const golden::TemporaryFolder other;
+  std::ofstream(other / "run.json") << R"({"record":7,"header":{},"blocks":1,"lease_seconds":1})";
+  EXPECT_THROW(Journal(other.path().string(), header_with("d"), {1, 1}), golden::FixtureError);
+}
+
 TEST(Journal, NoticesALeaseThatWasTaken) {
   const golden::TemporaryFolder folder;
   Journal one(folder.path().string(), header_with("d"), {1, 1});
