@@ -40,22 +40,43 @@ std::uint64_t blocks_begun = 0;
 
 namespace {
 
-constexpr std::size_t kStack = 128 * 1024;
-
 constexpr unsigned kWarp = 32;
 using Lanes = std::array<std::uint64_t, kWarp>;
 
 // Sanitizers follow swapcontext() alone. Without them it enters each stack once, and then jumps change it: they make no system call.
+// With ASSAY_KEEP_STACK_CHECKS this file is compiled without a sanitizer, and its jumps are the compiler's own: the address sanitizer
+// knows no other way to leave a stack after which it still checks the arrays there.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kJumps = false;
 #else
 constexpr bool kJumps = true;
 #endif
+#ifdef ASSAY_KEEP_STACK_CHECKS
+using Place = void* [5];
+constexpr std::size_t kStack = 1024 * 1024;  // no optimization, and space between variables
+#define ASSAY_SET_PLACE __builtin_setjmp
+#define ASSAY_GO_ON __builtin_longjmp
+#else
+using Place = jmp_buf;
+constexpr std::size_t kStack = 128 * 1024;
+#define ASSAY_SET_PLACE _setjmp
+#define ASSAY_GO_ON _longjmp
+#endif
+
+// Goes on at `to`, on the stack of that, or begins where `first` does, until another call does so with `from`. Any memory may have changed
+// then, which the compiler does not see.
+[[gnu::noinline]] void jump(Place& from, Place& to, const ucontext_t* first) {
+  if (ASSAY_SET_PLACE(from) == 0) {
+    if (first != nullptr) setcontext(first);
+    ASSAY_GO_ON(to, 1);
+  }
+  asm volatile("" ::: "memory");
+}
 
 // A thread of the block, with a stack of its own, which it keeps from block to block.
 struct Fiber {
   ucontext_t context;
-  jmp_buf place;
+  Place place;
   bool begun = false;
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStack);
   void* sanitized = nullptr;  // lives as long as the program
@@ -68,7 +89,7 @@ struct Fiber {
 };
 
 ucontext_t scheduler;
-jmp_buf scheduler_place;
+Place scheduler_place;
 void* sanitized_scheduler = nullptr;
 Fiber* running = nullptr;
 const std::function<void()>* work = nullptr;
@@ -83,22 +104,21 @@ std::deque<Fiber> fibers;  // in their places: a context may point into itself
 void leave() {
   Fiber& own = *running;
   __tsan_switch_to_fiber(sanitized_scheduler, 0);
-  if (!kJumps) {
+  if (kJumps) {
+    jump(own.place, scheduler_place, nullptr);
+  } else {
     swapcontext(&own.context, &scheduler);
-  } else if (_setjmp(own.place) == 0) {
-    _longjmp(scheduler_place, 1);
   }
 }
 
 void enter(Fiber& fiber) {
   running = &fiber;
   __tsan_switch_to_fiber(fiber.sanitized, 0);
-  if (!kJumps) {
-    swapcontext(&scheduler, &fiber.context);
-  } else if (_setjmp(scheduler_place) == 0) {
-    if (fiber.begun) _longjmp(fiber.place, 1);
+  if (kJumps) {
+    jump(scheduler_place, fiber.place, fiber.begun ? nullptr : &fiber.context);
     fiber.begun = true;
-    setcontext(&fiber.context);
+  } else {
+    swapcontext(&scheduler, &fiber.context);
   }
 }
 

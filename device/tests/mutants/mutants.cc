@@ -35,7 +35,8 @@ struct Options {
   int sample = 0, calls = 1 << 20;
   double least_seconds = 0;
   bool again = false;
-  std::string out, record, equivalent, only, cases, lines;
+  std::string out, record, equivalent, cases, lines;
+  std::vector<std::string> only;
 };
 
 json read(const std::string& path) {
@@ -119,8 +120,9 @@ std::vector<Trial> make_trials(const Options& options, const Record& record) {
 std::string key_of(const Mutant& mutant) { return std::string(mutant.file) + ": " + mutant.name + ": " + mutant.change; }
 
 // The kill matrix: cases, then [mutant, number of the case that showed it first, how, how many calls showed it up to --kills].
-json matrix_of(const std::vector<Trial>& trials, const std::vector<Hunted>& found, const Options& options, const Record& record,
-               const json& equivalent) {
+// A checked program says nothing of mutants that it does not plant.
+json matrix_of(const std::vector<Trial>& trials, const std::vector<bool>& planted, const std::vector<Hunted>& found,
+               const Options& options, const Record& record, const json& equivalent) {
   std::map<std::string, std::size_t> number_of;
   json cases = json::array(), killed = json::array(), open = json::array(), proved = json::array(), constant = json::array();
   const auto kill = [&](const std::string& key, const std::string& name, const json& by, const json& kills) {
@@ -129,6 +131,7 @@ json matrix_of(const std::vector<Trial>& trials, const std::vector<Hunted>& foun
     killed.push_back({key, place->second, by, kills});
   };
   for (int m = 0; m < kCount; ++m) {
+    if (kChecked && !planted[m]) continue;
     const Hunted& each = found[static_cast<std::size_t>(m)];
     const std::string key = key_of(kMutants[m]);
     const auto earlier = record.killed.find(key);
@@ -142,8 +145,14 @@ json matrix_of(const std::vector<Trial>& trials, const std::vector<Hunted>& foun
       (each.reaching == 0 ? constant : open).push_back(key);
     }
   }
-  return {{"room", kRoom},        {"mutants", kCount}, {"cases", cases},         {"killed", killed},
-          {"equivalent", proved}, {"open", open},      {"not_reached", constant}};
+  const auto mutants = kChecked ? std::count(planted.begin(), planted.end(), true) : kCount;
+  return {{"room", kRoom + std::string(kChecked ? "_checked" : "")},
+          {"mutants", mutants},
+          {"cases", cases},
+          {"killed", killed},
+          {"equivalent", proved},
+          {"open", open},
+          {"not_reached", constant}};
 }
 
 // One row a line.
@@ -205,16 +214,23 @@ int hunt(const Options& options) {
   std::vector<std::string> killers(kCount);
   for (int m = 0; m < kCount; ++m) {
     const std::string key = key_of(kMutants[m]);
-    planted[m] = planted[m] && key.find(options.only) != std::string::npos && (!options.again || record.open.count(key) != 0);
+    const auto is_in_key = [&](const std::string& text) { return key.find(text) != std::string::npos; };
+    planted[m] = planted[m] && (options.only.empty() || std::any_of(options.only.begin(), options.only.end(), is_in_key));
+    if (options.again) planted[m] = planted[m] && record.open.count(key) != 0;
+    if (kChecked && !options.again) planted[m] = planted[m] && record.killed.count(key) != 0;
     if (const auto found = record.killed.find(key); found != record.killed.end()) killers[m] = found->second.at("case");
   }
+  const bool plants_record = kChecked && !options.again && options.only.empty() && options.sample == 0;
+  if (plants_record && static_cast<std::size_t>(std::count(planted.begin(), planted.end(), true)) != record.killed.size())
+    throw std::runtime_error(options.record + ": has a mutant that the sources no longer have");
   const std::vector<Hunted> found = hunt_all(trials, planted, killers, {options.kills, options.jobs, options.calls});
-  const json matrix = matrix_of(trials, found, options, record, equivalent);
+  const json matrix = matrix_of(trials, planted, found, options, record, equivalent);
   const int wrong = complaints(matrix, options, record, equivalent);
   if (!options.out.empty()) write(options.out, matrix);
   const double seconds =
       std::accumulate(trials.begin(), trials.end(), 0.0, [](double sum, const Trial& each) { return sum + each.seconds; });
-  std::cout << kRoom << ": " << kCount << " mutants, " << trials.size() << " calls of " << std::llround(seconds) << " s:";
+  std::cout << matrix.at("room").get<std::string>() << ": " << matrix.at("mutants") << " mutants, " << trials.size()
+            << " calls of " << std::llround(seconds) << " s:";
   for (const char* part : {"killed", "equivalent", "open", "not_reached"})
     std::cout << " " << matrix.at(part).size() << " " << part;
   std::cout << "\n";
@@ -238,7 +254,7 @@ int main(int count, char** arguments) {
       ->check(CLI::PositiveNumber);
   app.add_option("--sample", options.sample, "Number of mutants, always the same ones; 0: all")->check(CLI::NonNegativeNumber);
   app.add_option("--jobs", options.jobs, "Processes side by side")->check(CLI::PositiveNumber);
-  app.add_option("--only", options.only, "Mutants whose name contains this text");
+  app.add_option("--only", options.only, "Mutants whose name contains this text, or another one");
   app.add_option("--cases", options.cases, "Calls whose case contains this text");
   app.add_option("--lines", options.lines, "A file of case lines, for calls in place of those of the catalogue and the room");
   app.add_option("--out", options.out, "The kill matrix, as JSON");

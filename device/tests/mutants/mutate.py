@@ -7,7 +7,8 @@ A SOURCE is a path below CHECKOUT. FOLDER gets a copy of each under the same pat
 What a mutant is called does not depend on its number, so that a record stays true when lines are added: file, the text of its line,
 which of the equal lines, which point of the line, and what is changed. With --host each launch and memset that the host makes is a
 point too: it can be left out. With --shared-memory, for kernels that the host runs, what each block finds in its shared memory is
-nothing that it may count on, and has guards behind it (shared_memory.h); and instructions that are asm are calls.
+nothing that it may count on, and has guards behind it (shared_memory.h); and instructions that are asm are calls. In the copy of a FILE of
+--device-lines a host's compiler reads what `#ifdef __CUDA_ARCH__` keeps for a device's.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ DECLARATOR = re.compile(r"(\w+)(?:\[[^\]]*\])*\s*(?=,|$)")
 # One instruction of a device as asm, and its operands.
 INSTRUCTION = re.compile(r"\basm(?: volatile)?\(\s*\"([\w.:]+)[^\";]*;?\"")
 OPERAND = re.compile(r"\"[=+]?\w\"\s*(?=\()")
+
+# What only the compiler of a device reads.
+FOR_A_DEVICE = re.compile(r"^#ifdef (?P<name>__CUDA_ARCH__)$", re.MULTILINE)
 
 BLANKED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'""", re.DOTALL)
 # Lines on which nothing is a point: directives, what only the compiler reads, and checks of arguments, which no valid call reaches.
@@ -183,7 +187,8 @@ def called_instructions(source: str) -> list[Edit]:
     return edits
 
 
-def mutate(file: str, source: str, first: int, host: bool = False, shared_memory: bool = False) -> tuple[str, list[Mutant]]:
+def mutate(file: str, source: str, first: int, host: bool = False, shared_memory: bool = False,
+           device_lines: bool = False) -> tuple[str, list[Mutant]]:
     """The copy of a source whose mutants are numbered from `first`, and the mutants. `host`: those of HOST_STATEMENT too."""
     text = blank(BLANKED, source)
     of_device = device_code(text)
@@ -202,6 +207,8 @@ def mutate(file: str, source: str, first: int, host: bool = False, shared_memory
         ordinal[line.strip()] += 1
     mutants: list[Mutant] = []
     edits = guarded_shared_memory(text) + called_instructions(source) if shared_memory else []
+    if device_lines:
+        edits += [Edit(*match.span("name"), "__CUDACC__") for match in FOR_A_DEVICE.finditer(source)]
     at_line: Counter[int] = Counter()
     for match, plant in points:
         line = bisect.bisect_right(starts, match.start()) - 1
@@ -242,11 +249,12 @@ def main() -> int:
     parser.add_argument("--out", required=True, type=pathlib.Path, help="the folder of the copies")
     parser.add_argument("--host", action="store_true", help="launches and memsets of the host are points too")
     parser.add_argument("--shared-memory", action="store_true", help="shared memory has guards, and holds nothing of an earlier block")
+    parser.add_argument("--device-lines", action="append", default=[], metavar="FILE", help="one of the sources")
     parser.add_argument("sources", nargs="+", metavar="SOURCE", help="a path below the checkout")
     given = parser.parse_args()
     mutants: list[Mutant] = []
     for name in given.sources:
-        copy, made = mutate(name, (given.root / name).read_text(), len(mutants), given.host, given.shared_memory)
+        copy, made = mutate(name, (given.root / name).read_text(), len(mutants), given.host, given.shared_memory, name in given.device_lines)
         mutants += made
         write(given.out / name, copy)
     write(given.out / "points.inc", "".join(rows(mutants)))

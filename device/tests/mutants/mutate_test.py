@@ -88,6 +88,11 @@ class Points(unittest.TestCase):
         copy = copy.replace(mutate.PREFIX, "").replace("::assay::device::host::", "")
         self.assertIn('  stop_all();\n  get_u32((a[literal(0, 0)]), (g(b)), (c));\n  asm volatile("" : "+r"(d));', copy)
 
+    def test_lines_of_a_device_are_compiled_for_the_host(self):
+        source = "__device__ int f() {\n#ifdef __CUDA_ARCH__\n  return g();\n#endif\n}\n"
+        self.assertIn("\n#ifdef __CUDACC__\n", mutate.mutate("a.cu", source, 0, device_lines=True)[0])
+        self.assertIn("\n#ifdef __CUDA_ARCH__\n", mutate.mutate("a.cu", source, 0)[0])
+
     def test_numbers_go_on_and_names_stay(self):
         first, second = (mutate.mutate("a.cu", "\n" * lines + "__device__ int f() {\n return 5;\n}\n", number)[1]
                          for lines, number in ((0, 0), (7, 100)))

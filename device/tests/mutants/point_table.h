@@ -12,4 +12,8 @@ struct Mutant {
 extern const Mutant kMutants[];
 extern const int kCount;
 
+// Whether the kernels are compiled with the address sanitizer (checked_guards.cc). Such a program plants the mutants of its own record,
+// or with --again those that the record of the room has as open.
+extern const bool kChecked;
+
 }  // namespace assay::mutants
