@@ -58,7 +58,7 @@ GroupArrays group_arrays(void* memory, int groups);
 
 struct GroupSetupOptions {
   bool keep_empty = false;           // groups without products are passed to the library, and not written here
-  std::int64_t row_unit = 1;         // rows of every group must be a multiple (kStatusUnalignedRows otherwise)
+  std::int64_t row_unit = 1;         // rows of every group must be a multiple (kStatusUnalignedRows, unless splits are wrong)
   void* aligned_a = nullptr;         // where unaligned groups are copied to, aligned_copy_bytes() at a multiple of 16; null:
   void* aligned_b = nullptr;         // they are passed to the library as they are
   float* expanded_scales = nullptr;  // kind block: 128x128 scales of w are written here as scales of 1x128, for A

@@ -37,8 +37,20 @@ Index thread_index, block_index, grid_size, block_size;
 bool reversed = false;
 int compute_capability = 0;
 std::uint64_t blocks_begun = 0;
+std::vector<Memory> in_use_before;
 
 namespace {
+
+bool inverted = false;  // the memory in use before
+
+void invert(bool to) {
+  if (inverted == to) return;
+  inverted = to;
+  for (const Memory& each : in_use_before) {
+    auto* const bytes = static_cast<std::byte*>(each.begin);
+    for (std::size_t i = 0; i < each.bytes; ++i) bytes[i] = ~bytes[i];
+  }
+}
 
 constexpr unsigned kWarp = 32;
 using Lanes = std::array<std::uint64_t, kWarp>;
@@ -260,6 +272,8 @@ void wait_for_block() { wait(Fiber::Waits::for_block, 0); }
 std::uint64_t or_of_block(std::uint64_t value) { return wait(Fiber::Waits::for_block, value).of_block; }
 const std::uint64_t* exchange(std::uint64_t value) { return wait(Fiber::Waits::for_warp, value).received.data(); }
 
+void wait_for_work_before() { invert(false); }
+
 void arrive_at_cluster() {
   if (running->waited != running->arrived++)
     fail("a thread arrives at a barrier of the cluster before it waited for the last one");
@@ -277,9 +291,12 @@ void run_kernel(const Launch& launch, const std::function<void()>& thread) {
   grid_size = launch.grid;
   block_size.x = launch.threads;
   const unsigned clusters = launch.grid.x * launch.grid.y / launch.cluster;
+  invert(launch.early);
   for (unsigned i = 0; i < clusters; ++i) {
     run_cluster((reversed ? clusters - 1 - i : i) * launch.cluster, launch.cluster, launch.threads, launch.shared_bytes);
   }
+  invert(false);
+  in_use_before.clear();
 }
 
 void run_kernel(Index grid, unsigned threads, const std::function<void()>& thread) { run_kernel({grid, threads}, thread); }

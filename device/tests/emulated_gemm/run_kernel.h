@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace assay::device::host {
 
@@ -45,7 +46,19 @@ struct Launch {
   unsigned threads = 1;
   std::size_t shared_bytes = 0;  // dynamic
   unsigned cluster = 1;          // blocks, neighbours in x
+  bool early = false;            // may begin before the work before it has ended (programmatic stream serialization)
 };
+
+// Memory that work before the next launch may still write or read. A kernel that begins early finds each byte of it inverted until one
+// of its threads waits, and what it wrote there until then is inverted too. It is of the next launch alone: later ones come after it.
+struct Memory {
+  void* begin;
+  std::size_t bytes;
+};
+extern std::vector<Memory> in_use_before;
+
+// In a kernel that begins early: the work before it has ended.
+void wait_for_work_before();
 
 // Calls `thread` once for each thread of each block of a grid in x and y.
 void run_kernel(const Launch& launch, const std::function<void()>& thread);

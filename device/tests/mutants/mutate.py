@@ -7,8 +7,9 @@ A SOURCE is a path below CHECKOUT. FOLDER gets a copy of each under the same pat
 What a mutant is called does not depend on its number, so that a record stays true when lines are added: file, the text of its line,
 which of the equal lines, which point of the line, and what is changed. With --host each launch and memset that the host makes is a
 point too: it can be left out. With --shared-memory, for kernels that the host runs, what each block finds in its shared memory is
-nothing that it may count on, and has guards behind it (shared_memory.h); and instructions that are asm are calls. In the copy of a FILE of
---device-lines a host's compiler reads what `#ifdef __CUDA_ARCH__` keeps for a device's.
+nothing that it may count on, and has guards behind it (shared_memory.h); instructions that are asm are calls; and what only SM90 and
+later have, to begin before the kernel before has ended, is there too. In the copy of a FILE of --device-lines a host's compiler reads
+what `#ifdef __CUDA_ARCH__` keeps for a device's.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ OPERAND = re.compile(r"\"[=+]?\w\"\s*(?=\()")
 
 # What only the compiler of a device reads.
 FOR_A_DEVICE = re.compile(r"^#ifdef (?P<name>__CUDA_ARCH__)$", re.MULTILINE)
+# What a kernel has where it may begin before the one before it has ended.
+EARLY_LAUNCH = re.compile(r"^#if defined\(__CUDA_ARCH__\) && __CUDA_ARCH__ >= 900$", re.MULTILINE)
 
 BLANKED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'""", re.DOTALL)
 # Lines on which nothing is a point: directives, what only the compiler reads, and checks of arguments, which no valid call reaches.
@@ -206,7 +209,10 @@ def mutate(file: str, source: str, first: int, host: bool = False, shared_memory
         of_line.append(ordinal[line.strip()])
         ordinal[line.strip()] += 1
     mutants: list[Mutant] = []
-    edits = guarded_shared_memory(text) + called_instructions(source) if shared_memory else []
+    edits: list[Edit] = []
+    if shared_memory:
+        early = [Edit(match.start(), match.end(), "#if 1") for match in EARLY_LAUNCH.finditer(source)]
+        edits = guarded_shared_memory(text) + called_instructions(source) + early
     if device_lines:
         edits += [Edit(*match.span("name"), "__CUDACC__") for match in FOR_A_DEVICE.finditer(source)]
     at_line: Counter[int] = Counter()

@@ -93,6 +93,11 @@ class Points(unittest.TestCase):
         self.assertIn("\n#ifdef __CUDACC__\n", mutate.mutate("a.cu", source, 0, device_lines=True)[0])
         self.assertIn("\n#ifdef __CUDA_ARCH__\n", mutate.mutate("a.cu", source, 0)[0])
 
+    def test_the_host_has_early_launches(self):
+        source = "__device__ void f() {\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n  g();\n#endif\n#ifdef __CUDA_ARCH__\n#endif\n}\n"
+        self.assertIn("{\n#if 1\n  g();\n#endif\n#ifdef __CUDA_ARCH__\n", mutate.mutate("a.cu", source, 0, shared_memory=True)[0])
+        self.assertIn(source, mutate.mutate("a.cu", source, 0)[0])
+
     def test_numbers_go_on_and_names_stay(self):
         first, second = (mutate.mutate("a.cu", "\n" * lines + "__device__ int f() {\n return 5;\n}\n", number)[1]
                          for lines, number in ((0, 0), (7, 100)))

@@ -79,11 +79,13 @@ namespace {
 
 Outcome attempt_in_order(const Trial& trial, bool reversed) {
   Case problem = trial.problem;
+  device::host::in_use_before.clear();  // a call may have been refused
   for (auto& [name, tensor] : problem.out) poison(tensor);
   for_each_tensor(problem, [&](const std::string& name, Tensor& tensor) {
     std::vector<std::byte>& bytes = tensor.bytes;
     bytes = fenced_copy(bytes, reversed ? Fence::before : Fence::behind, reversed ? begins_past(name, tensor) : 0);
     renew_guards(bytes.data(), bytes.size());
+    device::host::in_use_before.push_back({bytes.data(), bytes.size()});
   });
   device::host::reversed = reversed;
   try {

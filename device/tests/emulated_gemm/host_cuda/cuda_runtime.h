@@ -180,6 +180,9 @@ inline int __any_sync(unsigned mask, bool own) { return __ballot_sync(mask, own)
 namespace assay::device::host {
 inline void barrier_cluster_arrive_release_aligned() { arrive_at_cluster(); }
 inline void barrier_cluster_wait_acquire_aligned() { wait_for_cluster(); }
+inline void griddepcontrol_launch_dependents() {}  // kernels run one after another all the same
+inline void griddepcontrol_wait() { wait_for_work_before(); }
+inline void prefetch_global_L2(const void* at) { (void)*static_cast<const volatile char*>(at); }  // as a load
 inline void mapa_shared_cluster_u32(std::uint32_t& place, std::uint32_t address, unsigned rank) {
   place = address_in_block(address, rank);
 }
@@ -240,7 +243,7 @@ enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization,
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;
   struct {
-    int programmaticStreamSerializationAllowed;  // kernels run one after another all the same
+    int programmaticStreamSerializationAllowed;
     dim3 clusterDim;
   } val;
 };
@@ -256,7 +259,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   const dim3 grid = config->gridDim;
   assay::device::host::Launch launch = {{grid.x, grid.y, 1}, config->blockDim.x, config->dynamicSmemBytes, 1};
   for (unsigned i = 0; i < config->numAttrs; ++i) {
-    if (config->attrs[i].id == cudaLaunchAttributeClusterDimension) launch.cluster = config->attrs[i].val.clusterDim.x;
+    const cudaLaunchAttribute& each = config->attrs[i];
+    if (each.id == cudaLaunchAttributeClusterDimension) launch.cluster = each.val.clusterDim.x;
+    if (each.id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      launch.early = each.val.programmaticStreamSerializationAllowed != 0;
   }
   assay::device::host::run_kernel(launch, [&] { kernel(arguments...); });
   return cudaSuccess;

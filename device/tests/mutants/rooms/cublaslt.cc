@@ -20,10 +20,8 @@ namespace assay::mutants {
 
 const char* const kRoom = "cublaslt";
 const char* const kLines[] = {
-    "grouped_gemm kind=bf16 splits=5,0,9 N=8 K=8 seed=1 bias=1",
-    "grouped_gemm kind=bf16 splits=8,29x0,3,5,7,2 N=8 K=8 seed=2",
-    "grouped_gemm kind=bf16 splits=3,30x0,5 N=8 K=8 seed=3",
-    "grouped_gemm kind=bf16 splits=3,31x0,5 N=8 K=8 seed=4",
+    "grouped_gemm kind=bf16 splits=5,0,9 N=8 K=8 seed=1 bias=1", "grouped_gemm kind=bf16 splits=8,29x0,3,5,7,2 N=8 K=8 seed=2",
+    "grouped_gemm kind=bf16 splits=3,30x0,5 N=8 K=8 seed=3", "grouped_gemm kind=bf16 splits=3,31x0,5 N=8 K=8 seed=4",
     "grouped_gemm kind=bf16 layout=NT d_type=f32 splits=5,0,9,1 N=8 K=8 beta=0.5 seed=5",
     "grouped_gemm kind=bf16 layout=NT d_type=f32 splits=5,0 N=8 K=8 alpha=-1 seed=6",
     "grouped_gemm kind=bf16 layout=NT d_type=f32 splits=5,0 N=8 K=8 beta=-1 seed=7",
@@ -60,6 +58,14 @@ const char* const kLines[] = {
     "grouped_gemm kind=fp8_block d_type=f32 splits=5,31x0,5,1 N=16 K=16 seed=46",
     "grouped_gemm kind=fp8_per_tensor layout=NT d_type=f32 splits=129,129 N=16 K=96 seed=47",
     "grouped_gemm kind=fp8_per_tensor layout=NT d_type=f32 splits=193 N=16 K=256 seed=48",
+    // D is C in the second call: what is added to it before the product is there twice.
+    "grouped_gemm kind=fp8_per_tensor layout=NT d_type=f32 splits=17,0,33 N=16 K=16 beta=0.5 seed=50",
+    // Copies of which a thread has two vectors, and five; the first end where the copy of the next group begins.
+    "grouped_gemm kind=fp8_per_tensor layout=NT d_type=f32 splits=15,65,1 N=16 K=6768 seed=51",
+    "grouped_gemm kind=fp8_per_tensor layout=NT d_type=f32 splits=1 N=16 K=135184 seed=52",
+    // Splits of which one is wrong, and no later group has rows.
+    "grouped_gemm kind=bf16 splits=5,0 N=8 K=8 seed=53 fault=negative_split",
+    "grouped_gemm kind=nvfp4 layout=NT d_type=f32 scale_layout=swizzled splits=16,0,16 N=32 K=32 seed=54 fault=negative_split",
     nullptr};
 
 bool takes(const conformance::CaseLine& line) {
@@ -89,39 +95,66 @@ using device::Rows;
 using device::type_bits;
 namespace emulated = device::emulated;
 
-// A matrix of a group as the library reads it, with columns that follow one another.
+// A matrix of a group as the arrays describe it to the library, of a product or not: column-major, addresses and columns at multiples of
+// 16 bytes, a leading dimension of at least 1 and at least the rows, as BLAS has it.
+struct Matrix {
+  const void* data;
+  std::int64_t rows, columns, leading;
+  std::int64_t bits;
+  void check() const {
+    const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && leading * bits % 128 == 0;
+    if (!is_aligned || rows < 0 || columns < 0 || leading < std::max<std::int64_t>(rows, 1)) std::abort();
+  }
+};
+
+// The same with columns that follow one another.
 struct Packed {
   struct alignas(256) Block {
     std::byte bytes[256];
   };
   std::vector<Block> memory;
-  Packed(const void* from, std::int64_t height, std::int64_t width, std::int64_t leading, int bits) {
-    if (leading < height || reinterpret_cast<std::uintptr_t>(from) % 16 != 0 || leading * bits % 128 != 0) std::abort();
-    const auto bytes = static_cast<std::size_t>(height * bits / 8), pitch = static_cast<std::size_t>(leading * bits / 8);
-    memory.resize(bytes * static_cast<std::size_t>(width) / 256 + 1);
+  explicit Packed(const Matrix& from) {
+    const auto bytes = static_cast<std::size_t>(from.rows * from.bits / 8), width = static_cast<std::size_t>(from.columns);
+    const auto pitch = static_cast<std::size_t>(from.leading * from.bits / 8);
+    memory.resize(bytes * width / 256 + 1);
     auto* to = reinterpret_cast<std::byte*>(memory.data());
-    for (std::size_t column = 0; column < static_cast<std::size_t>(width); ++column)
-      std::memcpy(to + column * bytes, static_cast<const std::byte*>(from) + column * pitch, bytes);
+    for (std::size_t column = 0; column < width; ++column)
+      std::memcpy(to + column * bytes, static_cast<const std::byte*>(from.data) + column * pitch, bytes);
   }
 };
+
+// The product of a group as the arrays describe it: D [m,n] of depth k.
+struct Described {
+  Matrix a, b, d;
+  std::int64_t n = 0, m = 0, k = 0;
+};
+
+Described describe(const GroupedGemmCall& call, const GroupArrays& arrays, int t) {
+  const GemmSide columns = device::gemm_sides(call).columns, rows = device::gemm_sides(call).rows;
+  Described of;
+  of.a = {arrays.a[t], arrays.a_rows[t], arrays.a_columns[t], arrays.a_leading[t], type_bits(columns.operand->type)};
+  of.b = {arrays.b[t], arrays.b_rows[t], arrays.b_columns[t], arrays.b_leading[t], type_bits(rows.operand->type)};
+  of.d = {arrays.d[t], arrays.d_rows[t], arrays.d_columns[t], arrays.d_leading[t], type_bits(call.d_type)};
+  for (const Matrix& each : {of.a, of.b, of.d}) each.check();
+  Matrix c = of.d;
+  c.data = arrays.c[t];
+  c.check();
+  of.n = of.d.rows, of.m = of.d.columns, of.k = columns.k_major ? of.a.rows : of.a.columns;
+  const std::int64_t a_extent = columns.k_major ? of.a.columns : of.a.rows, b_extent = rows.k_major ? of.b.columns : of.b.rows;
+  const std::int64_t b_depth = rows.k_major ? of.b.rows : of.b.columns;
+  if (a_extent != of.n || b_extent != of.m || b_depth != of.k || of.d.leading != of.n) std::abort();
+  return of;
+}
 
 // The product of group t as the library makes it from its arrays.
 void multiply(const GroupedGemmCall& call, const GroupArrays& arrays, int t, const EmulatedArithmetic& arithmetic, bool blackwell,
               bool expanded) {
   const GemmSides sides = device::gemm_sides(call);
-  const std::int64_t n = arrays.d_rows[t], m = arrays.d_columns[t];
-  if (n < 0 || m < 0) std::abort();
+  const Described described = describe(call, arrays, t);
+  const std::int64_t n = described.n, m = described.m, k = described.k;
   if (n == 0 || m == 0) return;
-  const auto extent = [](const GemmSide& side, std::int64_t rows, std::int64_t columns) { return side.k_major ? columns : rows; };
-  const auto depth = [](const GemmSide& side, std::int64_t rows, std::int64_t columns) { return side.k_major ? rows : columns; };
-  const std::int64_t k = depth(sides.columns, arrays.a_rows[t], arrays.a_columns[t]);
-  if (extent(sides.columns, arrays.a_rows[t], arrays.a_columns[t]) != n || k <= 0) std::abort();
-  if (extent(sides.rows, arrays.b_rows[t], arrays.b_columns[t]) != m) std::abort();
-  if (depth(sides.rows, arrays.b_rows[t], arrays.b_columns[t]) != k || arrays.d_leading[t] != n) std::abort();
-  const Packed a(arrays.a[t], arrays.a_rows[t], arrays.a_columns[t], arrays.a_leading[t], type_bits(sides.columns.operand->type));
-  const Packed b(arrays.b[t], arrays.b_rows[t], arrays.b_columns[t], arrays.b_leading[t], type_bits(sides.rows.operand->type));
-  const auto is_aligned = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; };
-  if (!is_aligned(arrays.d[t]) || !is_aligned(arrays.c[t])) std::abort();
+  if (k == 0) std::abort();  // the set-up writes D of such a group
+  const Packed a(described.a), b(described.b);
 
   GroupedGemmCall one = call;
   one.rows = Rows{call.layout == GemmLayout::NT ? k : m, nullptr, 1, false};
@@ -175,6 +208,31 @@ bool is_taken(const GroupedGemmCall& call) {
   return true;
 }
 
+std::vector<std::int64_t> splits_of(const Case& problem) {
+  const Tensor& tensor = problem.in.at("splits");
+  std::vector<std::int64_t> splits;
+  for (std::int64_t t = 0; t < tensor.elements(); ++t)
+    splits.push_back(tensor.type == Format::i32 ? tensor.as<std::int32_t>()[t] : tensor.as<std::int64_t>()[t]);
+  return splits;
+}
+
+// The status word that these splits have to give: what is wrong with them, where a wrong one counts as 0, or else with the rows of a
+// group.
+std::uint32_t right_status(const GroupedGemmCall& call, const std::vector<std::int64_t>& splits, std::int64_t row_unit) {
+  std::uint32_t of_splits = 0, of_rows = 0;
+  std::int64_t sum = 0;
+  for (const std::int64_t split : splits) {
+    if (split < 0) of_splits |= device::kStatusNegativeSplit;
+    if (split > call.rows.capacity) of_splits |= device::kStatusSplitsExceedRows;
+    if (split >= 0 && split <= call.rows.capacity) sum += split;
+    if (split % row_unit != 0) of_rows |= device::kStatusUnalignedRows;
+    if (call.kind == GemmKind::nvfp4 && call.layout == GemmLayout::NT && split % 2 != 0)
+      of_rows |= device::kStatusOddPackedExtent;
+  }
+  if (sum > call.rows.capacity) of_splits |= device::kStatusSplitsExceedRows;
+  return of_splits != 0 ? of_splits : of_rows;
+}
+
 }  // namespace
 
 std::uint32_t run(Case& problem) {
@@ -200,13 +258,21 @@ std::uint32_t run(Case& problem) {
   const auto whole = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
   conformance::HostMemory memory(group_arrays_bytes(call.rows.groups)), a(whole(copied_a)), b(whole(copied_b)),
       scales(whole(expanded ? 4 * device::expanded_scale_floats(call) : 0));
+  const std::vector<std::int64_t> splits = splits_of(problem);
   GroupSetupOptions options;
   options.row_unit = call.layout != GemmLayout::NT ? 1 : call.rows_multiple;
+  // Beside wrong splits, a promise that other groups break: it is not reported.
+  if (second && right_status(call, splits, 1) != 0) options.row_unit = 1 << 20;
+  const std::uint32_t right = right_status(call, splits, options.row_unit);
+  if (second && call.rows.groups == 1 && splits[0] == call.rows.capacity) call.rows = Rows{call.rows.capacity};
   if (copied_a != 0) options.aligned_a = a.blocks.data();
   if (copied_b != 0) options.aligned_b = b.blocks.data();
   if (expanded) options.expanded_scales = reinterpret_cast<float*>(scales.blocks.data());
   const GroupArrays arrays = group_arrays(memory.blocks.data(), call.rows.groups);
+  const std::size_t own_bytes = own.blocks.size() * sizeof(own.blocks[0]);
+  device::host::in_use_before.push_back({own.blocks.data(), own_bytes});  // alpha and beta
   device::set_up_groups(call, arrays, options, nullptr);
+  if (status[0] != right) std::abort();
   if (call.rows.capacity > 0 && call.N > 0 && call.K > 0) {
     for (int t = 0; t < call.rows.groups; ++t) multiply(call, arrays, t, arithmetic, blackwell, expanded);
   }
