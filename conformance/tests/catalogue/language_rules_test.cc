@@ -20,7 +20,7 @@ std::set<std::string> presets_of(Profile profile) {
 }
 
 TEST(LanguageRules, EachIsInACaseAndIsNoPreset) {
-  const std::set<std::string> named = presets_of(Profile::standard);
+  const std::set<std::string> named = presets_of(Profile::full);
   ASSERT_FALSE(language_rules().empty());
   for (const ScaleRule& each : language_rules()) {
     EXPECT_EQ(named.count(each.name), 1u) << each.name;
