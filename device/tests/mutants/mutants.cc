@@ -101,7 +101,7 @@ std::vector<Trial> make_trials(const Options& options, const Record& record) {
       const std::clock_t begun = std::clock();  // of this process: other work on the machine does not choose the calls
       const Outcome outcome = attempt(trial);
       trial.seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
-      if (outcome == Outcome::error) continue;  // not of these kernels: refused before a launch
+      if (outcome == Outcome::error && !recorded) continue;  // not of these kernels: refused before a launch
       if (outcome != Outcome::same)
         throw std::runtime_error(trial.name + ": fails without a mutant, by " + static_cast<char>(outcome));
       if (!recorded && (trial.seconds > options.most_seconds || trial.seconds < options.least_seconds)) continue;
@@ -216,7 +216,8 @@ int hunt(const Options& options) {
     const std::string key = key_of(kMutants[m]);
     const auto is_in_key = [&](const std::string& text) { return key.find(text) != std::string::npos; };
     planted[m] = planted[m] && (options.only.empty() || std::any_of(options.only.begin(), options.only.end(), is_in_key));
-    if (options.again) planted[m] = planted[m] && record.open.count(key) != 0;
+    const bool is_decided = record.killed.count(key) != 0 || equivalent.contains(key);
+    if (options.again) planted[m] = planted[m] && !is_decided;
     if (kChecked && !options.again) planted[m] = planted[m] && record.killed.count(key) != 0;
     if (const auto found = record.killed.find(key); found != record.killed.end()) killers[m] = found->second.at("case");
   }
@@ -260,7 +261,9 @@ int main(int count, char** arguments) {
   app.add_option("--out", options.out, "The kill matrix, as JSON");
   CLI::Option* const record = app.add_option(
       "--record", options.record, "An earlier matrix: only its calls are made, for each mutant that which showed it first");
-  app.add_flag("--again", options.again, "Hunt the mutants that the record has as open, with every call")->needs(record);
+  app.add_flag("--again", options.again,
+               "Hunt the mutants that the record does not have as killed and that have no proof, with every call")
+      ->needs(record);
   app.add_option("--equivalent", options.equivalent, "Mutants that no call can show, each with its proof, as JSON");
   CLI11_PARSE(app, count, arguments);
   try {

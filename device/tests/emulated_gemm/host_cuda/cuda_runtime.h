@@ -11,6 +11,7 @@
 
 #include "device/support/stream.h"
 #include "device/tests/emulated_gemm/dynamic_shared.h"
+#include "device/tests/emulated_gemm/host_cuda/approximate_instructions.h"
 #include "device/tests/emulated_gemm/host_cuda/matrix_instructions.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 
@@ -59,6 +60,14 @@ inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+// Toward minus infinity: where the nearest value is above the sum, whose rest in f64 is `rest`, the one below it.
+inline float __fmaf_rd(float a, float b, float c) {
+  const double product = static_cast<double>(a) * b, sum = product + c, high = sum - product;
+  const double rest = product - (sum - high) + (c - high);
+  const float nearest = std::fma(a, b, c);
+  return nearest > sum || (nearest == sum && rest < 0) ? std::nextafter(nearest, -INFINITY) : nearest;
+}
+inline float __saturatef(float a) { return a >= 0 ? std::fmin(a, 1.0f) : 0.0f; }
 // Toward zero. A product of floats is exact in double; below the normal floats it is cut to whole units of the smallest one.
 inline float __fmul_rz(float a, float b) {
   const double exact = static_cast<double>(a) * b, size = std::fabs(exact);

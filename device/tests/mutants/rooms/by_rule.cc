@@ -64,7 +64,20 @@ const char* const kLines[] = {
     "quantize_by_rule preset=language.log2 R=33 K=72 data=every_special seed=64005",
     "quantize_by_rule preset=language.log2 x_type=f32 R=33 K=72 data=every_special seed=64064",
     "quantize_by_rule preset=language.log2 x_type=f32 R=33 K=72 data=near_underflow seed=64080",
-    "quantize_by_rule preset=language.log2 R=9 K=144 data=subnormals seed=64014", nullptr};
+    "quantize_by_rule preset=language.log2 R=9 K=144 data=subnormals seed=64014",
+    // Values of columns behind the matrix that are not 0, a sum that is -0, and amaxes that are given where codes use no value of the
+    // block, whose ranks fill their part of the workspace.
+    "quantize_by_rule preset=language.sum.shifted R=5 K=37 seed=64201",
+    "quantize_by_rule preset=language.sum.negative R=5 K=32 data=zeros seed=64202",
+    "quantize_by_rule preset=language.outer amax=given R=64 K=16 seed=64203",
+    // Activations of one instruction, of 0 that give more than others, and with the least magnitude of f32.
+    "quantize_by_rule preset=language.gated.up transposed=1 R=9 K=40 seed=64204",
+    "quantize_by_rule preset=language.gated.shifted R=5 K=39 seed=64205",
+    "quantize_by_rule preset=language.gated.least R=5 K=40 seed=64206",
+    // A function of three values, an exponential, and more instructions than one launch takes.
+    "quantize_by_rule preset=language.fma x_type=f32 R=5 K=40 seed=64207",
+    "quantize_by_rule preset=language.exp x_type=f32 R=33 K=72 seed=64208",
+    "quantize_by_rule preset=language.long R=5 K=40 seed=64209", nullptr};
 
 bool takes(const conformance::CaseLine& line) { return line.op == "quantize_by_rule"; }
 

@@ -1,5 +1,5 @@
-// Offsets of groups, block scales between compact and 128x4 order, the check of splits by itself; and sums of columns, which find their
-// groups by the same table.
+// Offsets of groups, block scales between compact and 128x4 order, the check of splits by itself; sums of columns, which find their
+// groups by the same table; that table, and the small kernels of a layer, by themselves.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,9 @@
 #include "device/support/error.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/rooms/in_workspace.h"
+#include "device/tests/mutants/rooms/linear_pieces.h"
 #include "device/tests/mutants/rooms/room.h"
+#include "device/tests/mutants/rooms/table_reader.h"
 
 namespace {
 [[noreturn]] void unknown() { throw std::logic_error("this op is not here"); }
@@ -139,6 +141,17 @@ std::uint32_t right_status(const conformance::Request& request) {
   return status == 0 && sum > largest_sum(request) ? device::kStatusOverflow : status;
 }
 
+// Of a call of sums of columns: the table for its splits, and for one tensor of as many rows.
+bool tables_are_right(const conformance::Request& request, bool valid) {
+  const conformance::TensorView& splits = request.input("splits");
+  const std::int64_t capacity = request.input("dy").shape[0];
+  const int groups = static_cast<int>(splits.elements());
+  const device::Rows rows = splits.type == Format::i32
+                                ? device::Rows::of_int32(capacity, static_cast<const std::int32_t*>(splits.data), groups)
+                                : device::Rows{capacity, static_cast<const std::int64_t*>(splits.data), groups};
+  return table_is_right(rows, integers_of(request, "splits"), valid) && table_is_right({capacity, nullptr, 1}, {capacity}, true);
+}
+
 }  // namespace
 
 // A wrong call, unless it needs a workspace, is made once more without a status word. The second call is made again without outputs,
@@ -150,6 +163,9 @@ std::uint32_t run(Case& problem) {
   const conformance::DeviceCall call = conformance::device_call(request);
   const std::uint32_t status = run_in_workspace(call);
   if (request.op().starts_with("splits_to_offsets") && status != right_status(request)) std::abort();
+  if (request.op() == "grouped_dbias" && !tables_are_right(request, status == 0)) std::abort();
+  if (request.op() == "splits_to_offsets" && !linear_pieces_are_right(static_cast<int>(request.input("splits").elements())))
+    std::abort();
   if (status != 0 && request.op() != "grouped_dbias") call.enqueue(nullptr, nullptr, nullptr);
   if (device::host::reversed) {
     const auto check = [&] {

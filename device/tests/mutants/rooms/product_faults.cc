@@ -73,6 +73,20 @@ void add_exponents(const Case& right, int least, std::uint32_t count, bool far, 
   }
 }
 
+// Elements of bf16 that are no zeros, with exponents from -4 on; but a row of x has the least subnormals alone.
+void add_least_subnormals(const Case& right, std::vector<ContentFault>& made) {
+  constexpr std::int64_t kRow = 3;
+  add_exponents(right, -4, 9, false, made);
+  ContentFault& each = made.back();
+  each.what += ", and a row of the least subnormals";
+  Tensor& x = each.problem.in.at("x");
+  const std::int64_t columns = x.shape.back();
+  for (std::int64_t i = kRow * columns; i < std::min((kRow + 1) * columns, x.elements()); ++i) {
+    std::uint16_t& code = x.as<std::uint16_t>()[i];
+    code = static_cast<std::uint16_t>((code & 0x8000) | 1);
+  }
+}
+
 // MXFP8: scales that differ by much more than those of a line, whose products f32 holds; and elements of one exponent besides.
 void add_wide_scales(const Case& right, bool one_exponent, std::vector<ContentFault>& made) {
   ContentFault& each = made.emplace_back();
@@ -112,6 +126,7 @@ std::vector<ContentFault> product_faults(const conformance::CaseLine& line, cons
     add_exponents(right, -30, 51, false, made);
     add_exponents(right, -4, 9, true, made);
     add_exponents(right, -78, 25, false, made);
+    if (right.in.contains("x") && line.text("layout") != "NT") add_least_subnormals(right, made);
   }
   if (line.text("kind") == "mxfp8") {
     add_wide_scales(right, false, made);
