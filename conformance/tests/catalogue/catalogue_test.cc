@@ -29,7 +29,7 @@ TEST(Catalogue, GrowsFromSmokeToFullWithoutRepeating) {
   const auto &smoke = catalogue(Profile::smoke), &standard = catalogue(Profile::standard), &full = catalogue(Profile::full);
   EXPECT_GE(smoke.size(), 40u);
   EXPECT_GE(standard.size(), 1000u);
-  EXPECT_LE(standard.size(), 7000u);
+  EXPECT_LE(standard.size(), 7500u);
   EXPECT_GT(full.size(), 3 * standard.size() / 2);
   EXPECT_TRUE(std::equal(smoke.begin(), smoke.end(), standard.begin()));
   EXPECT_TRUE(std::equal(standard.begin(), standard.end(), full.begin()));
