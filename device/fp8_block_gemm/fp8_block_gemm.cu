@@ -88,20 +88,25 @@ CUtensorMap map_of(const void* matrix, std::int64_t rows, std::int64_t depth, in
 // Of no group yet: loads.cuh fills in where a group's matrix lies and how large it is.
 CUtensorMap map_of_groups(const void* matrices, int box_rows) { return map_of(matrices, kTileRows, kBlockK, box_rows); }
 
-// The parts of the workspace of layout NT: maps, where D of each group lies, copies of groups (aligned_copies.cuh).
+// The parts of the workspace, where blocks make maps: those, and where each group lies. NT: D, and copies of groups (aligned_copies.cuh);
+// TN and NN: w and its scales.
 struct Parts {
-  std::int64_t d_list, a_copies, b_copies, bytes;  // first bytes, and all
+  std::int64_t list, scale_list, a_copies, b_copies, bytes;  // first bytes, and all
 };
 
-bool has_copies(const GroupedGemmCall& call) { return call.rows_multiple % 16 != 0; }
+bool makes_maps(const GroupedGemmCall& call) { return call.layout == GemmLayout::NT || call.w.data_list != nullptr; }
+
+bool has_copies(const GroupedGemmCall& call) { return call.layout == GemmLayout::NT && call.rows_multiple % 16 != 0; }
 
 // Of `multiprocessors` blocks.
 Parts parts_of(const GroupedGemmCall& call, int multiprocessors) {
   const auto rounded = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
   const std::int64_t runs = has_copies(call) ? call.rows.capacity / 16 + call.rows.groups : 0;  // of a row, all groups
   Parts parts{};
-  parts.d_list = rounded(std::max(multiprocessors, 2) * static_cast<std::int64_t>(kMapsOfBlock * sizeof(CUtensorMap)));
-  parts.a_copies = parts.d_list + rounded(call.rows.groups * static_cast<std::int64_t>(sizeof(void*)));
+  const std::int64_t list = rounded(call.rows.groups * static_cast<std::int64_t>(sizeof(void*)));
+  parts.list = rounded(std::max(multiprocessors, 2) * static_cast<std::int64_t>(kMapsOfBlock * sizeof(CUtensorMap)));
+  parts.scale_list = parts.list + list;
+  parts.a_copies = parts.scale_list + (call.w.data_list != nullptr ? list : 0);
   parts.b_copies = parts.a_copies + rounded(runs * 16 * call.N);
   parts.bytes = parts.b_copies + rounded(runs * 16 * call.K);
   return parts;
@@ -111,7 +116,12 @@ void put_operands(const Shape& shape, const GroupedGemmCall& call, const Choice&
   const int b_rows = tile_columns(choice.scaling, choice.contraction) / choice.cluster;
   if (choice.contraction == Contraction::even) {
     problem.a_map = map_of(shape.a.data, call.rows.capacity, shape.depth, kTileRows);
-    problem.b_map = map_of(shape.b.data, call.rows.groups * shape.n, shape.depth, b_rows);
+    if (shape.b.data_list == nullptr) {
+      problem.b_map = map_of(shape.b.data, call.rows.groups * shape.n, shape.depth, b_rows);
+    } else {
+      problem.b_map = map_of_groups(shape.b.data_list[0], b_rows);
+      problem.maps = static_cast<CUtensorMap*>(call.workspace);
+    }
     return;
   }
   const Parts parts = parts_of(call, multiprocessors);
@@ -124,23 +134,37 @@ void put_operands(const Shape& shape, const GroupedGemmCall& call, const Choice&
   problem.maps = static_cast<CUtensorMap*>(call.workspace);
 }
 
-// The list of the host as an argument: a captured launch keeps it.
-struct PlacesOfD {
-  void* of_group[kMaxGroups];
+// Lists of the host as an argument of a kernel: a captured launch keeps them.
+struct ListsOfHost {
+  const void* of_group[2][kMaxGroups];
 };
 
-__global__ void store_places(const __grid_constant__ PlacesOfD places, int groups, void** to) {
+__global__ void store_lists(const __grid_constant__ ListsOfHost lists, int groups, const void** to, const void** to_second) {
   const int group = static_cast<int>(threadIdx.x);
-  if (group < groups) to[group] = places.of_group[group];
+  if (group >= groups) return;
+  to[group] = lists.of_group[0][group];
+  if (to_second != nullptr) to_second[group] = lists.of_group[1][group];
 }
 
-// call.d_list in the workspace; enqueues what puts it there.
-void* const* stored_list(const GroupedGemmCall& call, int multiprocessors, Stream stream) {
-  auto** const to = reinterpret_cast<void**>(static_cast<std::uint8_t*>(call.workspace) + parts_of(call, multiprocessors).d_list);
-  PlacesOfD places{};
-  std::copy_n(call.d_list, call.rows.groups, places.of_group);
-  launch_kernel("FP8 block GEMM: store_places", store_places, 1, kMaxGroups, 0, stream, places, call.rows.groups, to);
-  return to;
+// The call's lists go into its workspace: those of w, or of D.
+void put_lists(const Shape& shape, const GroupedGemmCall& call, int multiprocessors, Stream stream, Problem& problem) {
+  const bool of_d = call.d_list != nullptr, of_b = shape.b.data_list != nullptr && shape.depth > 0;
+  if (!of_d && !of_b) return;
+  const Parts parts = parts_of(call, multiprocessors);
+  std::uint8_t* const list = static_cast<std::uint8_t*>(call.workspace) + parts.list;
+  std::uint8_t* const scale_list = static_cast<std::uint8_t*>(call.workspace) + parts.scale_list;
+  ListsOfHost lists{};
+  const void* const* const first = of_d ? call.d_list : shape.b.data_list;
+  std::copy_n(first, call.rows.groups, lists.of_group[0]);
+  if (of_b) std::copy_n(shape.b.scale_inv_list, call.rows.groups, lists.of_group[1]);
+  launch_kernel("FP8 block GEMM: store_lists", store_lists, 1, kMaxGroups, 0, stream, lists, call.rows.groups,
+                reinterpret_cast<const void**>(list), of_b ? reinterpret_cast<const void**>(scale_list) : nullptr);
+  if (of_d) {
+    problem.d_list = reinterpret_cast<void* const*>(list);
+  } else {
+    problem.b_list = reinterpret_cast<const std::uint8_t* const*>(list);
+    problem.b_scale_list = reinterpret_cast<const float* const*>(scale_list);
+  }
 }
 
 Kernel kernel_of(const Shape& shape, const Choice& choice) {
@@ -194,9 +218,12 @@ void check_settings(const Fp8BlockSettings& settings, const GroupedGemmCall& cal
 }
 
 // The copy engine takes runs of scales at multiples of 16 bytes; others that multiply FP8 blocks do without.
-void check_scales(const Shape& shape) {
+void check_scales(const Shape& shape, int groups) {
   check_alignment(shape.a.scale_inv, (std::string(shape.a_name) + ".scale_inv").c_str(), 16);
   check_alignment(shape.b.scale_inv, (std::string(shape.b_name) + ".scale_inv").c_str(), 16);
+  for (int group = 0; shape.b.scale_inv_list != nullptr && group < groups; ++group)
+    check_alignment(shape.b.scale_inv_list[group],
+                    (std::string(shape.b_name) + ".scale_inv_list[" + std::to_string(group) + "]").c_str(), 16);
 }
 
 int device_multiprocessors() {
@@ -260,13 +287,13 @@ std::string ragged_missing(const GroupedGemmCall& call) {
 
 std::string even_missing(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
   const Shape shape = shape_of(call);
-  if (call.w.data_list != nullptr) return "the FP8 block GEMM takes w in one buffer";
   if (shape.depth % 16 != 0)
     return "the FP8 block GEMM takes a contraction of a multiple of 16; " +
            std::string(call.layout == GemmLayout::TN ? "K" : "N") + " is " + std::to_string(shape.depth);
-  std::int64_t b_rows = 0;  // TMA counts them in 32 bits
-  if (__builtin_mul_overflow(std::int64_t{call.rows.groups}, shape.n, &b_rows) || b_rows > kMaxRows)
-    return "the FP8 block GEMM takes w of at most " + std::to_string(kMaxRows) + " rows; " + std::to_string(call.rows.groups) +
+  std::int64_t b_rows = 0;                                                         // TMA counts them in 32 bits
+  const std::int64_t in_one = call.w.data_list != nullptr ? 1 : call.rows.groups;  // groups of w that one map is of
+  if (__builtin_mul_overflow(in_one, shape.n, &b_rows) || b_rows > kMaxRows)
+    return "the FP8 block GEMM takes w of at most " + std::to_string(kMaxRows) + " rows; " + std::to_string(in_one) +
            " groups have " + std::to_string(shape.n) + " each";
   if (shape.squares && settings.order == Fp8BlockOrder::rows_first)
     return "the FP8 block GEMM has no plan rows_first for 128x128 scales of w";
@@ -297,14 +324,14 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
 }
 
 std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
-  if (call.layout != GemmLayout::NT) return 0;
+  if (!makes_maps(call)) return 0;
   return parts_of(call, multiprocessors_for(settings, device_multiprocessors())).bytes;
 }
 
 void check_fp8_block_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
   check_grouped_gemm(call);
   check_settings(settings, call);
-  check_scales(shape_of(call));
+  check_scales(shape_of(call), call.rows.groups);
   const std::string missing = fp8_block_gemm_missing(call, settings);
   if (!missing.empty()) throw NotSupported(missing);
 }
@@ -318,7 +345,7 @@ void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings&
   check_fp8_block_gemm(call, settings);
   const Shape shape = shape_of(call);
   const bool ragged = call.layout == GemmLayout::NT;
-  if (ragged) check_workspace(call.workspace, call.workspace_bytes, fp8_block_gemm_workspace_bytes(call, settings));
+  if (makes_maps(call)) check_workspace(call.workspace, call.workspace_bytes, fp8_block_gemm_workspace_bytes(call, settings));
   const bool no_rows = ragged ? shape.m == 0 : call.rows.splits == nullptr && call.rows.capacity == 0;
   if (call.rows.groups == 0 || shape.n == 0 || no_rows) return check_splits(call.rows, call.status, stream);
 
@@ -335,7 +362,7 @@ void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings&
   problem.status = call.status;
   const int multiprocessors = multiprocessors_for(settings, device_multiprocessors());
   if (call.rows.capacity > 0 && (ragged || shape.depth > 0)) put_operands(shape, call, choice, multiprocessors, problem);
-  if (call.d_list != nullptr) problem.d_list = stored_list(call, multiprocessors, stream);
+  put_lists(shape, call, multiprocessors, stream, problem);
   launch(kernel_of(shape, choice), blocks_for(call, settings, choice, stream), choice.cluster, problem, stream);
 }
 

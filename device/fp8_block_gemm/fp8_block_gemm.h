@@ -1,7 +1,7 @@
 #pragma once
 // Grouped GEMM of FP8 codes with block scales on SM90, by a kernel of our own (kernel.cuh): one launch, which reads the splits on
 // the device and takes groups of any number of rows where they lie, D in f32, bf16 or f16, alpha, beta and bias. scale_inv is
-// 16-byte aligned, w is in one buffer. A list of D, which NT may have, takes another launch.
+// 16-byte aligned. Lists, of w or in NT of D, take another launch.
 //
 //   TN, NN   w scaled 128x128 or 1x128, any number of columns of D, a contraction of a multiple of 16
 //   NT       any N and K. The kernel first copies groups into the workspace whose rows are no multiple of 16, or that begin (rows
@@ -37,15 +37,15 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
 std::string fp8_block_gemm_plan(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
 // On the current device. NT: 512 bytes for each multiprocessor, where the kernel describes groups to the copy engine, 8 for each group,
-// and R + 16 * G rows of N and of K bytes for copies, unless rows_multiple is a multiple of 16. TN, NN: 0. Errors: CudaError without a
-// device.
+// and R + 16 * G rows of N and of K bytes for copies, unless rows_multiple is a multiple of 16. TN, NN: 0; with a list of w the same 512
+// bytes, and 16 for each group. Errors: CudaError without a device.
 std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
 // What fp8_block_grouped_gemm() refuses before it launches anything, but for its workspace. Errors: InvalidArgument
 // (check_grouped_gemm(), settings, scales), NotSupported (fp8_block_gemm_missing()).
 void check_fp8_block_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
-// Allocates nothing, may be captured: one node, with a list of D two. Errors: check_fp8_block_gemm(); InvalidArgument for the
+// Allocates nothing, may be captured: one node, with lists two. Errors: check_fp8_block_gemm(); InvalidArgument for the
 // workspace; CudaError. Invalid splits, and groups that break the promise of rows_multiple in NT, are reported in the status word,
 // and then nothing is written.
 void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Stream stream);

@@ -81,7 +81,7 @@ __device__ void release(const Places& places, int stage) {
 template <class C>
 __device__ void accumulate(const Places& places, std::uint32_t blocks, bool half_first, std::uint32_t& parity,
                            float (&sums)[C::kColumns / 2]) {
-  constexpr bool kSquares = C::kScaling == Scaling::squares;
+  constexpr bool kSquares = C::kScaling == Scaling::squares, kRowsFirst = C::kScaling == Scaling::vectors_rows_first;
   constexpr std::uint32_t kNextScales = sizeof(BlockScales<C>);
   float step[C::kColumns / 2];
   float4 squares[2];  // of a round
@@ -102,7 +102,7 @@ __device__ void accumulate(const Places& places, std::uint32_t blocks, bool half
     for (int k = 0; k < kBlockK / 32; ++k) multiply<C::kColumns, C::kA, C::kB>(step, a + k * kNextK32, b + k * kNextK32, k);
     commit_products();
     if constexpr (!kSquares) {
-      VectorPromotion<C::kScaling == Scaling::vectors_rows_first, C::kColumns> promote(places.columns + stage * kNextScales);
+      VectorPromotion<kRowsFirst, C::kColumns> promote(places.columns + stage * kNextScales);
       wait_for_products();
       hold(step);
       promote(sums, step, rows);

@@ -36,7 +36,33 @@ struct Part {  // of a tile's operand: what one block loads
   }
 };
 
-// Contractions of the same length in all groups: one matrix of all groups' rows.
+// Maps that the thread makes, of a matrix of each group. A map is overwritten when the tiles of the group after it have begun and ended: all
+// stages have been waited for since its last use.
+template <Side kSide>
+class GroupMaps {
+ public:
+  __device__ explicit GroupMaps(const Problem& problem)
+      : maps_(problem.maps + std::int64_t{blockIdx.x} * kMapsOfBlock + (kSide == Side::a ? 0 : kMapsOfSide)) {}
+
+  // Whether a map of the group has to be made.
+  __device__ bool comes_to(const Tile& tile) {
+    if (tile.group == group_ || tile.depth == 0) return false;
+    group_ = tile.group;
+    return true;
+  }
+  __device__ const CUtensorMap* made(const CUtensorMap& from, const MatrixOfBytes& matrix) {
+    CUtensorMap* const map = maps_ + made_++ % kMapsOfSide;
+    make_map(map, from, matrix);
+    return map;
+  }
+
+ private:
+  CUtensorMap* maps_;
+  int group_ = -1;
+  std::uint32_t made_ = 0;
+};
+
+// Contractions of the same length in all groups: one matrix of all groups' rows, or B of each group where a list says.
 template <class C, Side kSide>
 class EvenLoads {
  public:
@@ -44,14 +70,23 @@ class EvenLoads {
   using P = Part<C, kSide>;
 
   __device__ EvenLoads(const Problem& problem, Shared<C>& shared, unsigned rank)
-      : problem_(problem), shared_(shared), first_(P::kForAll ? rank * P::kRows : 0) {}
+      : problem_(problem),
+        shared_(shared),
+        first_(P::kForAll ? rank * P::kRows : 0),
+        maps_(problem),
+        map_(kSide == Side::a ? &problem.a_map : &problem.b_map) {}
 
   __device__ void begin(const Tile& tile) {
     if constexpr (kSide == Side::a) {
       row_ = tile.first_row + tile.row;
       scales_ = scales_of_rows<C>(problem_, shared_.groups, tile);
     } else {
-      row_ = static_cast<std::uint32_t>(tile.group) * static_cast<std::uint32_t>(problem_.n) + tile.column + first_;
+      row_ = tile.column + first_;
+      if (problem_.b_list == nullptr)
+        row_ += static_cast<std::uint32_t>(tile.group) * static_cast<std::uint32_t>(problem_.n);
+      else if (maps_.comes_to(tile))
+        map_ = maps_.made(problem_.b_map,
+                          {problem_.b_list[tile.group], static_cast<std::uint32_t>(problem_.n), tile.depth, tile.depth});
       if constexpr (kSquares)
         scales_ = SquareRuns(problem_, tile, C::kColumns);
       else
@@ -65,8 +100,7 @@ class EvenLoads {
       return P::kTile * kBlockK + scales_.bytes();
   }
   __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier) const {
-    P::load(P::stage(shared_, stage) + first_ * kBlockK, kSide == Side::a ? &problem_.a_map : &problem_.b_map, block * kBlockK,
-            row_, barrier);
+    P::load(P::stage(shared_, stage) + first_ * kBlockK, map_, block * kBlockK, row_, barrier);
     if constexpr (kSquares) {
       if (stage == 0) scales_.load(block, shared_.squares, barrier);
     } else {
@@ -80,19 +114,18 @@ class EvenLoads {
   std::conditional_t<kSquares, SquareRuns, ScaleRuns> scales_;
   std::uint32_t first_;  // row of the tile that is the part's first
   std::uint32_t row_ = 0;
+  GroupMaps<kSide> maps_;
+  const CUtensorMap* map_;
 };
 
-// Contractions over the rows of a group: each group is a matrix of its own, whose map the thread makes when it comes to the group. A map
-// is overwritten when the tiles of the group after it have begun and ended: all stages have been waited for since its last use.
+// Contractions over the rows of a group: each group is a matrix of its own.
 template <class C, Side kSide>
 class RaggedLoads {
  public:
   using P = Part<C, kSide>;
 
   __device__ RaggedLoads(const Problem& problem, Shared<C>& shared, unsigned rank)
-      : problem_(problem), shared_(shared), first_(P::kForAll ? rank * P::kRows : 0) {
-    maps_ = problem.maps + std::int64_t{blockIdx.x} * kMapsOfBlock + (kSide == Side::a ? 0 : kMapsOfSide);
-  }
+      : problem_(problem), shared_(shared), first_(P::kForAll ? rank * P::kRows : 0), maps_(problem) {}
 
   __device__ void begin(const Tile& tile) {
     if constexpr (kSide == Side::a) {
@@ -102,13 +135,11 @@ class RaggedLoads {
       row_ = tile.column + first_;
       scales_ = scales_of_columns<C>(problem_, shared_.groups, tile);
     }
-    if (tile.group == group_ || tile.depth == 0) return;
-    group_ = tile.group;
-    map_ = maps_ + made_++ % kMapsOfSide;
+    if (!maps_.comes_to(tile)) return;
     constexpr bool kA = kSide == Side::a;
-    make_map(map_, kA ? problem_.a_map : problem_.b_map,
-             matrix_of(kA ? problem_.a : problem_.b, static_cast<std::uint32_t>(kA ? problem_.m : problem_.n), shared_.groups,
-                       group_));
+    map_ = maps_.made(kA ? problem_.a_map : problem_.b_map,
+                      matrix_of(kA ? problem_.a : problem_.b, static_cast<std::uint32_t>(kA ? problem_.m : problem_.n),
+                                shared_.groups, tile.group));
   }
   __device__ std::uint32_t bytes(int) const { return P::kTile * kBlockK + scales_.bytes(); }
   __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier) const {
@@ -121,9 +152,8 @@ class RaggedLoads {
   Shared<C>& shared_;
   ScaleRuns scales_;
   std::uint32_t first_, row_ = 0;
-  CUtensorMap *maps_ = nullptr, *map_ = nullptr;
-  int group_ = -1;
-  std::uint32_t made_ = 0;
+  GroupMaps<kSide> maps_;
+  const CUtensorMap* map_ = nullptr;
 };
 
 template <class C, Side kSide>

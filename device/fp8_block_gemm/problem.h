@@ -46,13 +46,16 @@ struct RaggedOperand {
 };
 
 struct Problem {
-  CUtensorMap a_map, b_map;  // [rows of all groups, depth], in boxes of the rows that one load takes; ragged: of no group yet
-  RaggedOperand a, b;        // ragged
-  CUtensorMap* maps;         // ragged: [blocks of the grid][kMapsOfBlock], where blocks make maps of groups
+  CUtensorMap a_map,
+      b_map;  // [rows of all groups, depth], in boxes of the rows that one load takes; where blocks make maps: of no group yet
+  RaggedOperand a, b;  // ragged
+  CUtensorMap* maps;   // ragged, or with b_list: [blocks of the grid][kMapsOfBlock], where blocks make maps of groups
   Rows rows;
   std::uint32_t rows_multiple;  // ragged: promised of every group
   std::int64_t m, n, depth;     // those that are the same in every group
   const float *a_scales, *b_scales;
+  const std::uint8_t* const* b_list;  // even, B of each group in place of one matrix: [groups] in device memory; null: none
+  const float* const* b_scale_list;   // with b_list
   void* d;
   void* const* d_list;  // ragged, in place of d: [groups] in device memory; null: none
   const void* c;        // as d; null: d itself

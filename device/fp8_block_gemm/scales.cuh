@@ -68,8 +68,11 @@ __device__ ScaleRuns scales_of_rows(const Problem& problem, const typename C::Gr
 template <class C>
 __device__ ScaleRuns scales_of_columns(const Problem& problem, const typename C::GroupsOf& groups, const Tile& tile) {
   const std::uint32_t pitch = By4::of(static_cast<std::uint32_t>(problem.n));
-  return {problem.b_scales + blocks_before<C>(groups, tile) * pitch + tile.column, pitch,
-          min(pitch - tile.column, std::uint32_t{C::kColumns})};
+  const float* group = problem.b_scales + blocks_before<C>(groups, tile) * pitch;
+  if constexpr (C::kContraction == Contraction::even) {
+    if (problem.b_scale_list != nullptr) group = problem.b_scale_list[tile.group];
+  }
+  return {group + tile.column, pitch, min(pitch - tile.column, std::uint32_t{C::kColumns})};
 }
 
 class SquareRuns {
@@ -78,7 +81,9 @@ class SquareRuns {
   SquareRuns() = default;
   __device__ SquareRuns(const Problem& problem, const Tile& tile, std::uint32_t columns) {
     const std::uint32_t n = static_cast<std::uint32_t>(problem.n), pitch = By4::of(tile.blocks());
-    const float* const group = problem.b_scales + std::int64_t{tile.group} * Blocks<128>::of(n) * pitch;
+    const float* const group = problem.b_scale_list != nullptr
+                                   ? problem.b_scale_list[tile.group]
+                                   : problem.b_scales + std::int64_t{tile.group} * Blocks<128>::of(n) * pitch;
     const std::uint32_t last = min(tile.column + columns, n) - 1;
     first_ = group + std::int64_t{tile.column / 128} * pitch;
     second_ = group + std::int64_t{last / 128} * pitch;

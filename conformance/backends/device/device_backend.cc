@@ -38,10 +38,10 @@ class DeviceCalls : public CudaCalls {
   DeviceCall prepare(const assay_call& call) override {
     if (call.algorithm != -1) throw NotSupported("the device has one algorithm for this; pin none");
     const Request request = Request::of(call);
-    if (request.op() == "grouped_gemm") return gemm_call(request, options_);
     GemmOptions options = options_;
     const TensorView* splits = request.find_input("splits");
     if (splits == nullptr || !promised_.contains(splits->data)) options.rows_multiple = 1;
+    if (request.op() == "grouped_gemm") return gemm_call(request, options);
     return is_linear(request) ? linear_call(request, options) : device_call(request, options.rows_multiple);
   }
 

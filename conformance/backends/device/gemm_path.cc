@@ -130,6 +130,13 @@ GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
   return GemmPath::emulated;
 }
 
+GemmRequest parse(const Request& request, const GemmOptions& options) {
+  GemmRequest parsed(request);
+  if (options.passes_lists) parsed.pass_lists();
+  parsed.promise(options.rows_multiple);
+  return parsed;
+}
+
 }  // namespace
 
 GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path) {
@@ -155,6 +162,9 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
           read.ec == std::errc{} && read.ptr == last && made.rows_multiple >= 1 && made.rows_multiple <= device::kMaxRows;
       if (!good)
         throw InvalidArgument("--backend-options rows_multiple", "'" + value + "'", "1 to " + std::to_string(device::kMaxRows));
+    } else if (key == "lists" && with_path) {
+      if (value != "on" && value != "off") throw InvalidArgument("--backend-options lists", "'" + value + "'", "on or off");
+      made.passes_lists = value == "on";
     } else {
       throw InvalidArgument("--backend-options", "'" + each + "'", with_path ? kGemmOptionsHelp : "assume_plan=VERSION (13.10)");
     }
@@ -235,7 +245,7 @@ PlanKey cublaslt_key(const GemmRequest& request, const GemmOptions& options) {
 
 // What the library refuses is refused here, where nothing is enqueued yet: the constants of a call are written to its workspace.
 DeviceCall gemm_call(const Request& request, const GemmOptions& options) {
-  GemmRequest parsed(request);
+  GemmRequest parsed = parse(request, options);
   device::check_grouped_gemm(parsed.shape());
   switch (path_of(parsed, options)) {
     case GemmPath::assay: return assay_call(std::move(parsed));
@@ -251,7 +261,7 @@ void state_plan(const AccumulationPlan* plan, assay_numerics& numerics) {
 }
 
 void state_gemm(const Request& request, const GemmOptions& options, assay_numerics& numerics) {
-  const GemmRequest parsed(request);
+  const GemmRequest parsed = parse(request, options);
   switch (path_of(parsed, options)) {
     case GemmPath::assay: return state_plan(&assay_plan(parsed.shape(), parsed.plan()), numerics);
     case GemmPath::cublaslt: return state_plan(cublaslt_plan(parsed, options), numerics);

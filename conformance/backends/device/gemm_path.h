@@ -24,15 +24,17 @@ struct GemmOptions {
   // Not 0: plans are stated as though cuBLASLt were this version (131000), and its algorithm, workspace and multiprocessors
   // those under which that version was measured; `automatic` is then cuBLASLt before all others. For tests of a statement.
   int assumed_version = 0;
-  // Backend `device`: quantizations and layers are made with the promise that the rows of every group are multiples of this,
+  // Backend `device`: quantizations, products and layers are made with the promise that the rows of every group are multiples of this,
   // where the splits that supports() saw are. A graph whose splits change to others breaks the promise, which is reported.
   std::int64_t rows_multiple = 1;
+  // Backend `device`: w of a grouped GEMM, and D of layout NT, are passed as lists of the matrices of the groups.
+  bool passes_lists = false;
 
   bool may_take_assay() const { return path == GemmPath::assay || (path == GemmPath::automatic && assumed_version == 0); }
 };
 
 inline constexpr const char* kGemmOptionsHelp =
-    "gemm=auto|assay|cublaslt|emulated, assume_plan=VERSION (13.10), rows_multiple=N (16)";
+    "gemm=auto|assay|cublaslt|emulated, assume_plan=VERSION (13.10), rows_multiple=N (16), lists=on|off";
 
 // Errors: InvalidArgument, for another key or value; `with_path` false: only `assume_plan` is known.
 GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path);

@@ -213,6 +213,7 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
   require_storage(call_, architecture_, made.columnwise, along_rows, name);
   made.type = codes.type;
   made.data = codes.data;
+  if (weight) w_bytes_ = bytes_of(codes.type, elements_of(codes));
   if (!is_quantized(call_.kind)) return made;
 
   const std::string prefix = name + (made.columnwise ? "_columnwise_" : "_rowwise_");
@@ -229,11 +230,52 @@ device::GemmOperand GemmRequest::operand(const Request& request, const std::stri
     const std::vector<std::int64_t> matrices = splits_.scale_rows(rows);
     if (!matrices.empty()) scales = scale_offsets(recipe, Direction::rowwise, matrices, width).back();
   }
-  made.scale_inv = splits_.address(request.input(prefix + "scale_inv", scale_format(recipe), scales), unknown_address<void>());
+  const TensorView& scale_inv = request.input(prefix + "scale_inv", scale_format(recipe), scales);
+  if (weight) w_scale_bytes_ = bytes_of(scale_inv.type, scale_inv.elements());
+  made.scale_inv = splits_.address(scale_inv, unknown_address<void>());
   if (const TensorView* amax = request.find_input(prefix + "amax", Format::f32, splits_.groups())) {
     made.amax = static_cast<const float*>(splits_.address(*amax, unknown_address<void>()));
   }
   return made;
+}
+
+namespace {
+
+// The parts of a buffer that has one for each group; none, if they do not begin at multiples of `alignment` bytes.
+template <class Byte>
+std::vector<Byte*> group_parts(Byte* whole, std::int64_t bytes, std::int64_t groups, std::int64_t alignment) {
+  std::vector<Byte*> parts;
+  if (reinterpret_cast<std::uintptr_t>(whole) % static_cast<std::uintptr_t>(alignment) != 0 || bytes % (alignment * groups) != 0)
+    return parts;
+  for (std::int64_t group = 0; group < groups; ++group) parts.push_back(whole + group * (bytes / groups));
+  return parts;
+}
+
+}  // namespace
+
+void GemmRequest::pass_lists() {
+  const std::int64_t groups = call_.rows.groups, d_unit = bits_of(call_.d_type) / 8;
+  Lists lists;
+  if (call_.layout == GemmLayout::NT) {
+    if (!wanted_ || call_.c != nullptr) return;
+    lists.d = group_parts(static_cast<char*>(call_.d), elements_ * d_unit, groups, d_unit);
+  } else if (w_bytes_ > 0) {
+    lists.w = group_parts(static_cast<const char*>(call_.w.data), w_bytes_, groups, 16);
+    if (w_scale_bytes_ > 0)
+      lists.w_scale_inv = group_parts(static_cast<const char*>(call_.w.scale_inv), w_scale_bytes_, groups, 16);
+    if (w_scale_bytes_ > 0 && lists.w_scale_inv.empty()) return;
+  }
+  if (lists.d.empty() && lists.w.empty()) return;
+  lists_ = std::make_shared<const Lists>(std::move(lists));
+  const auto as_list = [](const auto& parts) {
+    return parts.empty() ? nullptr : reinterpret_cast<const void* const*>(parts.data());
+  };
+  if (!lists_->d.empty()) {
+    call_.d = nullptr, call_.d_list = reinterpret_cast<void* const*>(lists_->d.data());
+  } else {
+    call_.w.data = call_.w.scale_inv = nullptr;
+    call_.w.data_list = as_list(lists_->w), call_.w.scale_inv_list = as_list(lists_->w_scale_inv);
+  }
 }
 
 device::GroupedGemmCall GemmRequest::bind(void* workspace, std::uint32_t* status, device::Stream stream) const {

@@ -2,8 +2,10 @@
 // A grouped_gemm request as a call of the device library. Reads only shapes, types and attributes: tensors, the
 // splits and scalars among them, lie on the device.
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "conformance/backends/device/call_parts.h"
 #include "conformance/backends/device/group_places.h"
@@ -38,6 +40,12 @@ class GemmRequest {
   // Errors: InvalidArgument, NotSupported, as of the reference.
   explicit GemmRequest(const Request& request);
 
+  // Passes w and its scales, or D of layout NT that has no C, as lists of the matrices of the groups, where these are aligned as lists want
+  // them.
+  void pass_lists();
+  // That the rows of every group are a multiple of this.
+  void promise(std::int64_t rows_multiple) { call_.rows_multiple = rows_multiple; }
+
   // The call with placeholders for what only bind() knows: splits, scalars and a D that is not requested. For questions and for
   // the library's checks, not for execution.
   const device::GroupedGemmCall& shape() const { return call_; }
@@ -59,6 +67,11 @@ class GemmRequest {
   Parts& parts() { return parts_; }
 
  private:
+  struct Lists {
+    std::vector<const char*> w, w_scale_inv;  // [groups], or empty
+    std::vector<char*> d;
+  };
+
   void take_d(const Request& request, std::int64_t elements);
   device::GemmOperand operand(const Request& request, const std::string& name, std::int64_t width, std::int64_t rows,
                               bool weight);
@@ -71,6 +84,8 @@ class GemmRequest {
   std::int64_t elements_ = 0, d_at_ = -1;  // of D; its place in the workspace, if it is there
   std::string architecture_;
   const AccumulationPlan* plan_ = nullptr;
+  std::int64_t w_bytes_ = 0, w_scale_bytes_ = 0;  // of all groups
+  std::shared_ptr<const Lists> lists_;            // call_ points into it, in copies too
 };
 
 }  // namespace assay::conformance

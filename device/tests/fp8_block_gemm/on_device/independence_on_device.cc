@@ -1,5 +1,5 @@
 // Whether D of the FP8 block GEMM depends on anything but its operands: multiprocessors, clusters, neighbours, the place of a group, a
-// list of places of D, repetition, other work on the device. Needs a GPU of SM90.
+// list of places of D or of w, repetition, other work on the device. Needs a GPU of SM90.
 //
 //   device_fp8_block_independence [--calls N]
 //
@@ -13,181 +13,14 @@
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "device/fp8_block_gemm/fp8_block_gemm.h"
 #include "device/support/error.h"
+#include "device/tests/fp8_block_gemm/on_device/product_on_device.h"
 
 namespace assay::device {
 namespace {
-
-void check(cudaError_t error, const char* call) {
-  if (error != cudaSuccess) throw CudaError(std::string(call) + ": " + cudaGetErrorString(error));
-}
-
-class Memory {
- public:
-  explicit Memory(std::size_t bytes) { check(cudaMalloc(&at_, bytes + 256), "cudaMalloc"); }
-  template <class T>
-  explicit Memory(const std::vector<T>& values) : Memory(values.size() * sizeof(T)) {
-    check(cudaMemcpy(at_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-  }
-  Memory(const Memory&) = delete;
-  ~Memory() { cudaFree(at_); }
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(at_);
-  }
-
- private:
-  void* at_ = nullptr;
-};
-
-struct Group {
-  std::uint32_t seed;  // of its codes and scales
-  std::int64_t rows;
-};
-
-constexpr std::int64_t kN = 400, kK = 1040;
-std::int64_t blocks(std::int64_t size) { return (size + 127) / 128; }
-std::int64_t by4(std::int64_t size) { return (size + 3) / 4 * 4; }
-
-// Finite E4M3 codes, and scales that round in products. What a group has depends on its seed and rows alone.
-class Draw {
- public:
-  explicit Draw(std::uint32_t seed) : bits_(seed) {}
-  void codes(std::vector<std::uint8_t>& to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto code = static_cast<std::uint8_t>(bits_());
-      to.push_back((code & 0x7F) == 0x7F ? std::uint8_t{0x40} : code);
-    }
-  }
-  void scales(std::vector<float>& to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) to.push_back(0.5f + static_cast<float>(bits_() >> 8) * 0x1p-24f);
-  }
-
- private:
-  std::mt19937 bits_;
-};
-
-// A product on the device, with D of its own.
-class Product {
- public:
-  Product(GemmLayout layout, WeightBlock block, const std::vector<Group>& groups)
-      : layout_(layout),
-        groups_(groups),
-        host_(made(layout, block, groups)),
-        a_(host_.a),
-        b_(host_.b),
-        a_scales_(host_.a_scales),
-        b_scales_(host_.b_scales),
-        splits_(host_.splits),
-        d_(elements() * sizeof(float)),
-        status_(std::vector<std::uint32_t>{0}) {
-    call_.kind = GemmKind::fp8_block;
-    call_.layout = layout;
-    call_.weight_block = block;
-    call_.split_accumulator = true;
-    call_.rows = {rows(), splits_.as<std::int64_t>(), static_cast<int>(groups.size())};
-    call_.N = kN, call_.K = kK;
-    const bool wgrad = layout == GemmLayout::NT;
-    const auto operand = [&](const Memory& data, const Memory& scales) {
-      GemmOperand made;
-      made.type = Format::e4m3;
-      made.data = data.as<void>(), made.scale_inv = scales.as<void>();
-      made.columnwise = wgrad;
-      return made;
-    };
-    (wgrad ? call_.dy : call_.x) = operand(a_, a_scales_);
-    (wgrad ? call_.x : call_.w) = operand(b_, b_scales_);
-    call_.d_type = Format::f32;
-    call_.d = d_.as<void>();
-    call_.status = status_.as<std::uint32_t>();
-    workspace_ = std::make_unique<Memory>(static_cast<std::size_t>(fp8_block_gemm_workspace_bytes(call_, {})));
-    call_.workspace = workspace_->as<void>();
-    call_.workspace_bytes = fp8_block_gemm_workspace_bytes(call_, {});
-  }
-
-  void enqueue(const Fp8BlockSettings& settings, Stream stream) const { fp8_block_grouped_gemm(call_, settings, stream); }
-
-  void clear() const { check(cudaMemset(d_.as<void>(), 0xA5, elements() * sizeof(float)), "cudaMemset"); }
-  std::vector<std::uint32_t> output() const {
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    std::vector<std::uint32_t> words(elements());
-    check(cudaMemcpy(words.data(), d_.as<void>(), words.size() * sizeof(float), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    std::uint32_t status = 0;
-    check(cudaMemcpy(&status, status_.as<void>(), sizeof status, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    if (status != 0) throw CudaError("status " + describe_status(status));
-    return words;
-  }
-  std::vector<std::uint32_t> run(const Fp8BlockSettings& settings = {}) const {
-    clear();
-    enqueue(settings, nullptr);
-    return output();
-  }
-
-  // NT: D as a list, in which each group has the place of another one: the first that of the last.
-  std::vector<std::uint32_t> run_in_list() const {
-    std::vector<void*> list;
-    for (std::size_t i = groups_.size(); i-- > 0;) list.push_back(d_.as<float>() + static_cast<std::int64_t>(i) * kN * kK);
-    GroupedGemmCall listed = call_;
-    listed.d = nullptr, listed.d_list = list.data();
-    clear();
-    fp8_block_grouped_gemm(listed, {}, nullptr);
-    return output();
-  }
-
-  // The words of group `index` in the output.
-  std::vector<std::uint32_t> of_group(const std::vector<std::uint32_t>& words, std::size_t index) const {
-    std::int64_t first = 0;
-    for (std::size_t i = 0; i < index; ++i) first += words_of(groups_[i]);
-    return {words.begin() + first, words.begin() + first + words_of(groups_[index])};
-  }
-
- private:
-  struct Host {
-    std::vector<std::uint8_t> a, b;
-    std::vector<float> a_scales, b_scales;
-    std::vector<std::int64_t> splits;
-  };
-  static Host made(GemmLayout layout, WeightBlock block, const std::vector<Group>& groups) {
-    Host host;
-    for (const Group& group : groups) {
-      Draw draw(group.seed);
-      host.splits.push_back(group.rows);
-      if (layout == GemmLayout::NT) {
-        draw.codes(host.a, kN * group.rows), draw.scales(host.a_scales, blocks(group.rows) * by4(kN));
-        draw.codes(host.b, kK * group.rows), draw.scales(host.b_scales, blocks(group.rows) * by4(kK));
-      } else {
-        draw.codes(host.a, group.rows * kK), draw.scales(host.a_scales, blocks(kK) * by4(group.rows));
-        draw.codes(host.b, kN * kK);
-        draw.scales(host.b_scales, block == WeightBlock::b128x128 ? blocks(kN) * by4(blocks(kK)) : blocks(kK) * by4(kN));
-      }
-    }
-    return host;
-  }
-
-  std::int64_t words_of(const Group& group) const { return layout_ == GemmLayout::NT ? kN * kK : group.rows * kN; }
-  std::int64_t rows() const {
-    std::int64_t sum = 0;
-    for (const Group& group : groups_) sum += group.rows;
-    return sum;
-  }
-  std::size_t elements() const {
-    std::int64_t sum = 0;
-    for (const Group& group : groups_) sum += words_of(group);
-    return static_cast<std::size_t>(sum);
-  }
-
-  GemmLayout layout_;
-  std::vector<Group> groups_;
-  Host host_;
-  Memory a_, b_, a_scales_, b_scales_, splits_, d_, status_;
-  std::unique_ptr<Memory> workspace_;
-  GroupedGemmCall call_;
-};
 
 class Comparison {
  public:
@@ -259,6 +92,26 @@ void compare_lists(const Kind& kind, const Product& product, const std::vector<s
                   std::string(kind.name) + ", group " + std::to_string(i) + " of a list");
 }
 
+// D is aligned as its elements are: at each remainder of 16 bytes, and where other numbers divide the address.
+void compare_places(const Kind& kind, const Product& product, const std::vector<std::uint32_t>& expected, Comparison& result) {
+  for (const std::int64_t on : {1, 2, 3, 15, 17, 30, 34, 45, 51})
+    result.expect(product.run_at(on) == expected, std::string(kind.name) + ", D " + std::to_string(on) + " elements on");
+}
+
+// Calls whose splits are wrong, or that break their promise: the status word says so, and D keeps its bytes.
+void compare_refusals(const Kind& kind, const Product& product, Comparison& result) {
+  const auto refused = [&](const std::vector<std::int64_t>& splits, std::int64_t rows_multiple, std::uint32_t status,
+                           const char* what) {
+    const auto [written, reported] = product.run_refused(splits, rows_multiple);
+    result.expect(!written, std::string(kind.name) + " writes D: " + what);
+    result.expect(reported == status, std::string(kind.name) + ", status " + std::to_string(reported) + ": " + what);
+  };
+  refused({300, -1, 77, 1040, 16, 129}, 1, kStatusNegativeSplit, "a negative split");
+  refused({300, 0, 77, 1040, 16, 130}, 1, kStatusSplitsExceedRows, "a row too many");
+  if (kind.layout == GemmLayout::NT)
+    refused({304, 0, 64, 1040, 16, 20}, 16, kStatusUnalignedRows, "a promise that one group breaks");
+}
+
 void compare_calls(const Kind& kind, const Product& product, const std::vector<std::uint32_t>& expected, int calls,
                    Comparison& result) {
   for (int i = 0; i < calls; ++i)
@@ -310,7 +163,12 @@ int compare(int calls) {
     const std::vector<std::uint32_t> expected = product.run(), expected_of_other = other.run();
     compare_settings(kind, product, expected, result);
     for (const Group& group : {Group{21, 300}, Group{22, 128}, Group{23, 1}}) compare_neighbours(kind, group, result);
-    if (kind.layout == GemmLayout::NT) compare_lists(kind, product, expected, groups.size(), result);
+    if (kind.layout == GemmLayout::NT)
+      compare_lists(kind, product, expected, groups.size(), result);
+    else
+      result.expect(product.run_with_listed_w() == expected, std::string(kind.name) + ", w in a list");
+    compare_places(kind, product, expected, result);
+    compare_refusals(kind, product, result);
     compare_calls(kind, product, expected, calls, result);
     compare_streams(kind, product, other, expected, expected_of_other, result);
     std::printf("%s: %d outputs compared\n", kind.name, result.made() - before);
