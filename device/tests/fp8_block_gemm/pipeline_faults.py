@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -43,6 +44,8 @@ def faults_of(file: pathlib.Path = HERE / "pipeline_faults.json") -> list[dict[s
 
 def changed(fault: dict[str, str], root: pathlib.Path = ROOT) -> str:
     """The text of the fault's file with the fault. Errors: ValueError where `from` does not stand there once."""
+    if "text" in fault:  # the whole of it
+        return fault["text"]
     text = (root / FOLDER / fault["file"]).read_text()
     if fault["from"] == "":
         return text
@@ -55,53 +58,62 @@ def changed(fault: dict[str, str], root: pathlib.Path = ROOT) -> str:
 class Build:
     """The commands of a Ninja build that compile the kernels and link the program."""
 
-    def __init__(self, build: pathlib.Path) -> None:
-        self.folder = build
-        commands = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "bin/assay"], check=True, capture_output=True, text=True)
+    def __init__(self, build: pathlib.Path, program: str = "assay") -> None:
+        self.folder, self.name = build, program
+        commands = subprocess.run(["ninja", "-C", str(build), "-t", "commands", f"bin/{program}"], check=True, capture_output=True, text=True)
         lines = commands.stdout.splitlines()
         self.compile = next(line for line in lines if f"-c {ROOT / SOURCE} " in line)
         self.link = lines[-1]
 
-    def program_with(self, fault: dict[str, str], room: pathlib.Path) -> pathlib.Path:
-        """A program with the fault, in `room`. Errors: CalledProcessError, with what the compiler says."""
+    def compile_with(self, fault: dict[str, str], room: pathlib.Path, more: Sequence[str] = ()) -> None:
+        """Puts the object with the fault into `room`. Errors: CalledProcessError, with what the compiler says."""
         shutil.copytree(ROOT / FOLDER, room / FOLDER)
         (room / FOLDER / fault["file"]).write_text(changed(fault))
-        made, program = room / "kernels.o", room / "assay"
         compile_words = shlex.split(self.compile)
-        compile_words[compile_words.index("-o") + 1] = str(made)
+        compile_words[compile_words.index("-o") + 1] = str(room / "kernels.o")
         compile_words[compile_words.index("-c") + 1] = str(room / SOURCE)
         if "-MF" in compile_words:
             compile_words[compile_words.index("-MF") + 1] = str(room / "kernels.d")
         first_option = next(i for i, word in enumerate(compile_words) if word.startswith("-"))
         compile_words.insert(first_option, f"-I{room}")
-        subprocess.run(compile_words, check=True, capture_output=True, text=True, cwd=self.folder)
+        subprocess.run([*compile_words, *more], check=True, capture_output=True, text=True, cwd=self.folder)
+
+    def link_in(self, room: pathlib.Path) -> pathlib.Path:
+        """The program with the object in `room`."""
+        made, program = room / "kernels.o", room / self.name
         # The object comes first: the library's own is not taken then, since nothing is missing that it has.
-        link = self.link.replace("-o bin/assay", f"{shlex.quote(str(made))} -o {shlex.quote(str(program))}", 1)
+        link = self.link.replace(f"-o bin/{self.name}", f"{shlex.quote(str(made))} -o {shlex.quote(str(program))}", 1)
         subprocess.run(link, shell=True, check=True, capture_output=True, text=True, cwd=self.folder)
         return program
+
+    def program_with(self, fault: dict[str, str], room: pathlib.Path) -> pathlib.Path:
+        self.compile_with(fault, room)
+        return self.link_in(room)
 
 
 def failures_of(results: pathlib.Path) -> list[str]:
     failures = []
-    for line in results.read_text().splitlines() if results.exists() else []:
+    text = results.read_text() if results.exists() else ""
+    for line in text[:text.rfind("\n") + 1].splitlines():  # the last one may still be written
         record = json.loads(line)
         if record.get("record") == "case" and record["verdict"] not in ("passed", "not run"):
             failures.append(f"{record['verdict']}: {record.get('case', record['name'])}"[:MOST_OF_A_LINE])
     return failures
 
 
-def judge(program: pathlib.Path, seconds: float) -> tuple[list[str], float, bool]:
+def judge(program: pathlib.Path, seconds: float, run: Sequence[str] = ("run", *CASES), enough: int = ENOUGH) -> tuple[list[str], float, bool]:
     """The first failures, the seconds until there were enough, and whether all cases were run."""
     results = program.with_name("results.jsonl")
+    results.unlink(missing_ok=True)
     start = time.monotonic()
-    command = [str(program), "run", *CASES, "--quiet", "--timeout", "5", "--results", str(results)]
+    command = [str(program), *run, "--quiet", "--timeout", "5", "--results", str(results)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
-        while process.poll() is None and time.monotonic() - start < seconds and len(failures_of(results)) < ENOUGH:
+        while process.poll() is None and time.monotonic() - start < seconds and len(failures_of(results)) < enough:
             time.sleep(0.1)
         ended = process.poll() is not None
         if not ended:
             process.terminate()
-    return failures_of(results)[:ENOUGH], time.monotonic() - start, ended
+    return failures_of(results)[:enough], time.monotonic() - start, ended
 
 
 def output_of(*command: str) -> str:

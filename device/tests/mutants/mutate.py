@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import argparse
 import bisect
+import functools
 import pathlib
 import re
 import sys
 from collections import Counter
-from typing import Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 ROUNDED = {"__fmul_rn": "multiply", "__fadd_rn": "add", "__fsub_rn": "subtract", "__fdiv_rn": "divide"}
 COMPARISONS = {"<": "is_less", "<=": "is_at_most", ">": "is_greater", ">=": "is_at_least", "==": "is_equal", "!=": "is_unequal"}
@@ -30,7 +31,8 @@ MUTATED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 POINTS = re.compile(r"""
     (?P<comparison>(?<=\s)(?:<=|>=|==|!=|<|>)(?=\s))
   | (?P<condition>\bif\s\((?!constexpr))
-  | (?P<barrier>\b(?:__syncthreads|__syncwarp|__threadfence\w*|arrive_at_cluster|wait_for_cluster|wait_for_work_before)\([^()]*\);)
+  | (?P<barrier>\b(?:__syncthreads|__syncwarp|__threadfence\w*|arrive_at_cluster|wait_for_cluster|wait_for_work_before
+      |wait|arrive|arrive_at|publish_barriers|order_with_copy_engine|cluster_sync|cooperative_groups::this_grid\(\)\.sync)\([^()]*\);)
   | (?P<rounded>\b(?:__fmul_rn|__fadd_rn|__fsub_rn|__fdiv_rn)\()
   | (?P<extreme>(?:\bstd::)?\b(?:max|min)\((?!\)))
   | (?P<store>\b(?:atomicOr|atomicMax|atomicAdd|cudaMemsetAsync|cudaMemset2DAsync)\()
@@ -147,6 +149,25 @@ def changes(match: re.Match[str], text: str, number: int) -> tuple[list[str], li
     return [f"{found} plus 1", f"{found} minus 1"], [Edit(begin, end, f"{PREFIX}literal({number}, {found})")]
 
 
+def as_text(match: re.Match[str], text: str, change: str) -> list[Edit]:
+    """The edits of one mutant without a number: the source as somebody would have written the fault."""
+    kind, found, begin, end = match.lastgroup, match.group(), match.start(), match.end()
+    if kind == "comparison":
+        return [Edit(begin, end, MUTATED[found])]
+    if kind == "condition":
+        last = closing(text, end - 1)
+        return [Edit(end, end, "true || (" if change == "if (true)" else "false && ("), Edit(last, last, ")")]
+    if kind == "barrier":
+        return [Edit(begin, end, "{}")]
+    if kind == "rounded":
+        return [Edit(begin, end, found.replace("_rn(", "_rz("))]
+    if kind == "extreme":
+        return [Edit(begin, end, found.replace("max", "min") if "max" in found else found.replace("min", "max"))]
+    if kind == "store":
+        return [Edit(begin, closing(text, end - 1) + 1, "cudaSuccess" if "Memset" in found else "0u")]
+    return [Edit(begin, end, f"({found} {'+' if change.endswith('plus 1') else '-'} 1)")]
+
+
 def left_out(match: re.Match[str], text: str, number: int) -> tuple[list[str], list[Edit]]:
     """As changes(), for a statement of the host. Braces keep an `else` that follows with the `if` before."""
     begin = match.start("statement")
@@ -190,15 +211,21 @@ def called_instructions(source: str) -> list[Edit]:
     return edits
 
 
-def mutate(file: str, source: str, first: int, host: bool = False, shared_memory: bool = False,
-           device_lines: bool = False) -> tuple[str, list[Mutant]]:
-    """The copy of a source whose mutants are numbered from `first`, and the mutants. `host`: those of HOST_STATEMENT too."""
+class Point(NamedTuple):
+    match: re.Match[str]
+    line: int  # from 0
+    name: str  # of the line and the point in it
+    plant: Callable[[re.Match[str], str, int], tuple[list[str], list[Edit]]]
+
+
+@functools.cache
+def points_of(source: str, host: bool = False) -> list[Point]:
+    """The points of a source. `host`: those of HOST_STATEMENT too."""
     text = blank(BLANKED, source)
     of_device = device_code(text)
-    planted = blank(CONSTANT_LINE, of_device)
-    points = [(match, changes) for match in POINTS.finditer(planted)]
+    found = [(match, changes) for match in POINTS.finditer(blank(CONSTANT_LINE, of_device))]
     if host:
-        points += [(match, left_out) for match in HOST_STATEMENT.finditer(text) if of_device[match.start("statement")] == " "]
+        found += [(match, left_out) for match in HOST_STATEMENT.finditer(text) if of_device[match.start("statement")] == " "]
     lines = source.split("\n")
     starts = [0]
     for line in lines:
@@ -208,6 +235,28 @@ def mutate(file: str, source: str, first: int, host: bool = False, shared_memory
     for line in lines:
         of_line.append(ordinal[line.strip()])
         ordinal[line.strip()] += 1
+    points: list[Point] = []
+    at_line: Counter[int] = Counter()
+    for match, plant in found:
+        line = bisect.bisect_right(starts, match.start()) - 1
+        at_line[line] += 1
+        again = f" (line {of_line[line] + 1} of these)" if ordinal[lines[line].strip()] > 1 else ""
+        points.append(Point(match, line, f"{lines[line].strip()}{again} point {at_line[line]}", plant))
+    return points
+
+
+def edited(source: str, edits: list[Edit]) -> str:
+    out, at = [], 0
+    for edit in sorted(edits, key=lambda each: (each.begin, each.end)):
+        out += [source[at:edit.begin], edit.text]
+        at = edit.end
+    return "".join(out) + source[at:]
+
+
+def mutate(file: str, source: str, first: int, host: bool = False, shared_memory: bool = False,
+           device_lines: bool = False) -> tuple[str, list[Mutant]]:
+    """The copy of a source whose mutants are numbered from `first`, and the mutants. `host`: those of HOST_STATEMENT too."""
+    text = blank(BLANKED, source)
     mutants: list[Mutant] = []
     edits: list[Edit] = []
     if shared_memory:
@@ -215,23 +264,22 @@ def mutate(file: str, source: str, first: int, host: bool = False, shared_memory
         edits = guarded_shared_memory(text) + called_instructions(source) + early
     if device_lines:
         edits += [Edit(*match.span("name"), "__CUDACC__") for match in FOR_A_DEVICE.finditer(source)]
-    at_line: Counter[int] = Counter()
-    for match, plant in points:
-        line = bisect.bisect_right(starts, match.start()) - 1
-        changed, made = plant(match, text, first + len(mutants))
-        point = at_line[line]
-        at_line[line] += 1
-        for change in changed:
-            again = f" (line {of_line[line] + 1} of these)" if ordinal[lines[line].strip()] > 1 else ""
-            mutants.append(Mutant(file, line + 1, f"{lines[line].strip()}{again} point {point + 1}", change))
+    for point in points_of(source, host):
+        changed, made = point.plant(point.match, text, first + len(mutants))
+        mutants += [Mutant(file, point.line + 1, point.name, change) for change in changed]
         edits += made
-    out, at = [], 0
-    for edit in sorted(edits, key=lambda each: (each.begin, each.end)):
-        out += [source[at:edit.begin], edit.text]
-        at = edit.end
-    out.append(source[at:])
     headers = ["mutation.h", "shared_memory.h"] if shared_memory else ["mutation.h"]
-    return "".join(f'#include "device/tests/mutants/{each}"\n' for each in headers) + '#line 1 "' + file + '"\n' + "".join(out), mutants
+    head = "".join(f'#include "device/tests/mutants/{each}"\n' for each in headers) + '#line 1 "' + file + '"\n'
+    return head + edited(source, edits), mutants
+
+
+def written(source: str, name: str, change: str) -> str:
+    """The source with one mutant of a device as text. Errors: ValueError where it has no such mutant."""
+    text = blank(BLANKED, source)
+    for point in points_of(source):
+        if point.name == name and change in point.plant(point.match, text, 0)[0]:
+            return edited(source, as_text(point.match, text, change))
+    raise ValueError(f"there is no mutant '{name}: {change}'")
 
 
 def quoted(text: str) -> str:

@@ -55,6 +55,12 @@ class Recorded(unittest.TestCase):
     def test_each_survivor_has_a_proof_or_is_open_for_a_reason(self):
         self.assertEqual([key for key in self.keys if self.records.verdict(key) == verdicts.SURVIVED], [])
 
+    def test_a_proof_by_machine_code_was_made_by_a_compiler(self):
+        compiled = json.loads((HERE.parent / "fp8_block_gemm" / "compiled_mutants.json").read_text())["mutants"]
+        by_code = [key for key, reason in self.records.equivalent.items() if "compiled_mutants.py" in reason]
+        self.assertGreater(len(by_code), 0)
+        self.assertEqual([key for key in by_code if compiled.get(key) != {"code": "same"}], [])
+
     def test_reasons_are_sentences(self):
         for key, reason in {**self.records.equivalent, **self.records.open}.items():
             self.assertRegex(reason, r"\A\S.{11,}[.)]\Z", key)

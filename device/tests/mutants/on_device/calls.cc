@@ -62,7 +62,7 @@ std::vector<Call> calls_of(const std::vector<CaseLine>& lines, std::int64_t elem
     if (line.op == "scenario" || line.integer("contract") == 1) continue;
     const conformance::CaseCost cost_of_line = conformance::cost_of(line);
     if (cost_of_line.elements > elements || cost_of_line.macs > products) continue;
-    for (int way = 0; way < (is_product(line) ? 2 : 1); ++way) {
+    for (int way = 0; way < (is_product(line) ? static_cast<int>(std::size(kWays)) : 1); ++way) {
       Call& call = calls.emplace_back();
       call.line = line;
       call.way = way;

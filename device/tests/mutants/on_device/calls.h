@@ -14,7 +14,7 @@
 namespace assay::mutants {
 
 // Options of the backend under which calls are made: products by the vendor's library where it can, and by our kernels.
-inline const char* const kWays[] = {"", "gemm=emulated"};
+inline const char* const kWays[] = {"", "gemm=emulated", "lists=on"};
 
 struct Call {
   conformance::CaseLine line;
