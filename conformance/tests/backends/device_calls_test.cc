@@ -15,6 +15,7 @@
 #include "conformance/generate/generator.h"
 #include "conformance/judge/call_runner.h"
 #include "conformance/ops/answer.h"
+#include "conformance/ops/named_plan.h"
 #include "device/emulated_gemm/emulated_gemm.h"
 #include "reference/types/error.h"
 
@@ -232,6 +233,11 @@ TEST(LinearCall, CanBeMadeOfEveryCase) {
       EXPECT_THROW(linear_call(Request::of(call), kEmulated), NotSupported);
       return;
     }
+    const AccumulationPlan* const plan = named_plan(Request::of(call));
+    if (plan != nullptr && !device::emulation_missing(*find_tensor_core_unit(plan->unit)).empty()) {
+      EXPECT_THROW(linear_call(Request::of(call), kEmulated), NotSupported);
+      return;
+    }
     const DeviceCall made = linear_call(Request::of(call), kEmulated);
     EXPECT_GE(made.workspace_bytes, 0);
   });
@@ -360,9 +366,8 @@ TEST(GemmOptions, AreRead) {
   EXPECT_EQ(gemm_options({"rows_multiple=16"}, true).rows_multiple, 16);
   EXPECT_FALSE(gemm_options({"lists=off"}, true).passes_lists);
   EXPECT_TRUE(gemm_options({"lists=on"}, true).passes_lists);
-  for (const char* wrong :
-       {"lists=", "lists=yes", "rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x", "rows_multiple=", "gemm=fast",
-        "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
+  for (const char* wrong : {"lists=", "lists=yes", "rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x", "rows_multiple=",
+                            "gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
     EXPECT_THROW(gemm_options({wrong}, true), InvalidArgument) << wrong;
   }
   // Our own kernel: by itself, unless the plans of a version of cuBLASLt are asked for, and where it is named.
