@@ -290,8 +290,9 @@ std::string even_missing(const GroupedGemmCall& call, const Fp8BlockSettings& se
   if (shape.depth % 16 != 0)
     return "the FP8 block GEMM takes a contraction of a multiple of 16; " +
            std::string(call.layout == GemmLayout::TN ? "K" : "N") + " is " + std::to_string(shape.depth);
-  std::int64_t b_rows = 0;                                                         // TMA counts them in 32 bits
-  const std::int64_t in_one = call.w.data_list != nullptr ? 1 : call.rows.groups;  // groups of w that one map is of
+  // One map is of so many groups of w, whose rows TMA counts in 32 bits.
+  const std::int64_t in_one = call.w.data_list != nullptr ? 1 : call.rows.groups;
+  std::int64_t b_rows = 0;
   if (__builtin_mul_overflow(in_one, shape.n, &b_rows) || b_rows > kMaxRows)
     return "the FP8 block GEMM takes w of at most " + std::to_string(kMaxRows) + " rows; " + std::to_string(in_one) +
            " groups have " + std::to_string(shape.n) + " each";

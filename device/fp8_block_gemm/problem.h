@@ -46,8 +46,8 @@ struct RaggedOperand {
 };
 
 struct Problem {
-  CUtensorMap a_map,
-      b_map;  // [rows of all groups, depth], in boxes of the rows that one load takes; where blocks make maps: of no group yet
+  // [rows of all groups, depth], in boxes of the rows that one load takes; where blocks make maps: of no group yet
+  CUtensorMap a_map, b_map;
   RaggedOperand a, b;  // ragged
   CUtensorMap* maps;   // ragged, or with b_list: [blocks of the grid][kMapsOfBlock], where blocks make maps of groups
   Rows rows;

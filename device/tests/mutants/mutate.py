@@ -150,7 +150,7 @@ def changes(match: re.Match[str], text: str, number: int) -> tuple[list[str], li
 
 
 def as_text(match: re.Match[str], text: str, change: str) -> list[Edit]:
-    """The edits of one mutant without a number: the source as somebody would have written the fault."""
+    """The edits that change the source itself, for one mutant: no point, no number."""
     kind, found, begin, end = match.lastgroup, match.group(), match.start(), match.end()
     if kind == "comparison":
         return [Edit(begin, end, MUTATED[found])]
