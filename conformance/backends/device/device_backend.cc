@@ -38,21 +38,38 @@ class DeviceCalls : public CudaCalls {
   DeviceCall prepare(const assay_call& call) override {
     if (call.algorithm != -1) throw NotSupported("the device has one algorithm for this; pin none");
     const Request request = Request::of(call);
-    GemmOptions options = options_;
-    const TensorView* splits = request.find_input("splits");
-    if (splits == nullptr || !promised_.contains(splits->data)) options.rows_multiple = 1;
-    if (request.op() == "grouped_gemm") return gemm_call(request, options);
-    return is_linear(request) ? linear_call(request, options) : device_call(request, options.rows_multiple);
+    DeviceCall any_rows = made_with(request, options_with(1));
+    const GemmOptions promising = options_for(request);
+    if (promising.rows_multiple == 1) return any_rows;
+    DeviceCall made = made_with(request, promising);
+    // The size of the workspace is asked before supports(), and so before it is known whether the splits keep the promise.
+    made.workspace_bytes = std::max(made.workspace_bytes, any_rows.workspace_bytes);
+    return made;
   }
 
   void state(const assay_call& call, assay_numerics& numerics) override {
     const Request request = Request::of(call);
-    if (request.op() == "grouped_gemm") return state_gemm(request, options_, numerics);
+    if (request.op() == "grouped_gemm") return state_gemm(request, options_for(request), numerics);
     numerics.keeps_zero_sign = request.text_or("zero_sign", "kept") == "positive" ? 0 : 1;
-    if (is_linear(request)) state_linear(request, options_, numerics);
+    if (is_linear(request)) state_linear(request, options_for(request), numerics);
   }
 
  private:
+  GemmOptions options_with(std::int64_t rows_multiple) const {
+    GemmOptions options = options_;
+    options.rows_multiple = rows_multiple;
+    return options;
+  }
+  // With the promise only where the splits keep it.
+  GemmOptions options_for(const Request& request) const {
+    const TensorView* splits = request.find_input("splits");
+    return options_with(splits != nullptr && promised_.contains(splits->data) ? options_.rows_multiple : 1);
+  }
+  static DeviceCall made_with(const Request& request, const GemmOptions& options) {
+    if (request.op() == "grouped_gemm") return gemm_call(request, options);
+    return is_linear(request) ? linear_call(request, options) : device_call(request, options.rows_multiple);
+  }
+
   GemmOptions options_;
   std::set<const void*> promised_;  // addresses of splits that keep the promise
 };
