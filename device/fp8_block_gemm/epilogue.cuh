@@ -2,7 +2,8 @@
 // From the sums in registers to D (spec grouped-gemm-2.1): alpha, beta, the bias of the group, one rounding to the type of D. Rows and
 // columns that the group does not have are not written. Three ways, for what each can be fast with:
 //
-//   write_codes    16 bits, without C and bias   a warp turns 64 columns of its 16 rows in shared memory and writes runs of 16 bytes
+//   write_codes    16 bits, without C            a warp turns 64 columns of its 16 rows in shared memory and writes runs of 16 bytes; the
+//                                                bias enters as they are read back: a lane has eight columns of it for all its rows
 //   write_plain    f32, the sums as they are     each thread its pairs of columns: four threads write the 32 bytes of a sector
 //   write_sums     all others                    each thread its pairs
 //
@@ -63,7 +64,7 @@ struct Output {
   const Code* bias;  // of the group's columns, or null
   float alpha, beta;
   std::uint32_t m, n;
-  bool runs;  // each row of D begins at a multiple of 16 bytes and has whole runs of them
+  bool runs;  // each row of D, and the bias, begins at a multiple of 16 bytes and has whole runs of them
 
   __device__ Output(const Problem& problem, const Tile& tile) : m(tile.m), n(static_cast<std::uint32_t>(problem.n)) {
     const std::int64_t at = std::int64_t{tile.first_row} * n;
@@ -73,10 +74,8 @@ struct Output {
     const int scalar = problem.scalars_per_group ? tile.group : 0;
     alpha = problem.alpha == nullptr ? 1.0f : problem.alpha[scalar];
     beta = problem.beta == nullptr ? 0.0f : problem.beta[scalar];
-    runs = n % kRun == 0 && reinterpret_cast<std::uintptr_t>(d) % 16 == 0;
+    runs = n % kRun == 0 && (reinterpret_cast<std::uintptr_t>(d) | reinterpret_cast<std::uintptr_t>(bias)) % 16 == 0;
   }
-
-  __device__ bool has_sums_alone() const { return bias == nullptr && beta == 0; }
 
   __device__ float scaled(float sum, Code old) const {
     if (beta != 0) return __fmaf_rn(sum, alpha, __fmul_rn(beta, Element::value(old)));
@@ -87,7 +86,10 @@ struct Output {
   // One element of row `row`, whose place in D is `at`.
   __device__ Code code(float sum, std::int64_t at, std::uint32_t column) const {
     const Code made = Element::code(scaled(sum, beta != 0 ? c[at] : Code{0}));
-    return bias == nullptr ? made : Element::code(__fadd_rn(Element::value(made), Element::value(bias[column])));
+    return bias == nullptr ? made : with_bias(made, bias[column]);
+  }
+  static __device__ Code with_bias(Code made, Code bias) {
+    return Element::code(__fadd_rn(Element::value(made), Element::value(bias)));
   }
 
   // Two neighbours of a row, the first in an even column.
@@ -109,6 +111,17 @@ inline constexpr int kWarpRows = 16, kPart = 64, kPartPitch = kPart + 8;  // the
 
 // Where a warp turns 64 columns of its rows, while the 64 before them are still read.
 using Turned = std::uint16_t[2][kWarpRows * kPartPitch];
+
+// Eight elements of 16 bits that follow one another in a row, and the same of the bias.
+template <Format kType>
+__device__ uint4 run_with_bias(const uint4& run, const uint4& bias) {
+  const auto pair = [](std::uint32_t made, std::uint32_t add) {
+    const auto low = Output<kType>::with_bias(static_cast<std::uint16_t>(made), static_cast<std::uint16_t>(add));
+    const auto high = Output<kType>::with_bias(static_cast<std::uint16_t>(made >> 16), static_cast<std::uint16_t>(add >> 16));
+    return Elements<kType>::pair(low, high);
+  };
+  return make_uint4(pair(run.x, bias.x), pair(run.y, bias.y), pair(run.z, bias.z), pair(run.w, bias.w));
+}
 
 // `first`: the row of the tile that is the warp's first.
 template <Format kType, int kColumns>
@@ -133,11 +146,15 @@ __device__ void write_codes(const Output<kType>& output, const Tile& tile, std::
     }
     __syncwarp();
     const std::uint32_t column = tile.column + kPart * part + lane % 8 * 8;
+    if (column < output.n) {
+      const uint4 bias = output.bias == nullptr ? uint4{} : *reinterpret_cast<const uint4*>(output.bias + column);
 #pragma unroll
-    for (int i = 0; i < kWarpRows; i += 4) {
-      const std::uint32_t row = tile.row + first + matrix + i;
-      const uint4 run = *reinterpret_cast<const uint4*>(half + take + i * kPartPitch);
-      if (row < output.m && column < output.n) *reinterpret_cast<uint4*>(output.d + std::int64_t{row} * output.n + column) = run;
+      for (int i = 0; i < kWarpRows; i += 4) {
+        const std::uint32_t row = tile.row + first + matrix + i;
+        uint4 run = *reinterpret_cast<const uint4*>(half + take + i * kPartPitch);
+        if (output.bias != nullptr) run = run_with_bias<kType>(run, bias);
+        if (row < output.m) *reinterpret_cast<uint4*>(output.d + std::int64_t{row} * output.n + column) = run;
+      }
     }
   }
   __syncwarp();  // the next tile's first part is put where this one's last but one was
@@ -180,11 +197,11 @@ template <Format kType, int kColumns>
 __device__ void write_tile_as(const Problem& problem, const Tile& tile, std::uint32_t first, Turned& turned,
                               const float (&sums)[kColumns / 2]) {
   const Output<kType> output(problem, tile);
-  const bool plain = output.runs && output.has_sums_alone();
   if constexpr (kType == Format::f32) {
+    const bool plain = output.runs && output.bias == nullptr && output.beta == 0;
     if (plain && output.alpha == 1) return write_plain<kColumns>(output, tile, first, sums);
   } else {
-    if (plain) return write_codes<kType, kColumns>(output, tile, first, turned, sums);
+    if (output.runs && output.beta == 0) return write_codes<kType, kColumns>(output, tile, first, turned, sums);
   }
   write_sums<kType, kColumns>(output, tile, first, sums);
 }
