@@ -11,7 +11,9 @@ and then device_fp8_block_independence, which also makes calls that are refused.
 BUILD is a Ninja build of the project with the targets `assay` and `device_fp8_block_independence`. --names: a JSON list of names (file: text of the line point k: change).
 --cases FILE ...: these case lines in place of the suite's.
 
---out (JSON): for each name `code`, "same", "other" or "none" (the compiler refuses it); with "other" `failure`, the first one, or null.
+--out (JSON): for each name `code`, "same", "other" or "none" (the compiler refuses it); with "other" `failure`, the first one, or null. A
+failure counts when the unchanged program passes the same case right after it (else it is a `doubt`), and one of the machine, such as no
+memory for a context, never does.
 
 Exit codes: 0; 1 the code of some differs and nothing fails; 2 wrong usage, or the unchanged source does not pass.
 """
@@ -28,6 +30,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mutants"))
 import mutate  # noqa: E402
@@ -98,13 +101,32 @@ def main(arguments: list[str]) -> int:
     independence = Build(options.build.resolve(), "device_fp8_block_independence")
     chosen = ["--cases", *options.cases] if options.cases else ["grouped_gemm", "kind=fp8_block"]
 
-    def judge(program: pathlib.Path, device: int, seconds: float) -> str | None:
-        """The first failure."""
-        for text in options.options:
-            run = ["run", *chosen, "--profile", "full", "--backend", "device", "--backend-options", f"{text},device={device}"]
+    def judge_with(program: pathlib.Path, cases: Sequence[str], text: str, seconds: float) -> str | None:
+        """The first failure that is not the machine's. Errors: RuntimeError where there are only those."""
+        run = ["run", *cases, "--profile", "full", "--backend", "device", "--backend-options", text]
+        for _ in range(3):
             failures, _, ended = pipeline_faults.judge(program, seconds, run, 1)
-            if failures or not ended:
-                return failures[0] if failures else f"the cases do not end within {seconds} s"
+            if not failures:
+                return None if ended else f"the cases do not end within {seconds} s"
+            if not failures[0].startswith("machine failed"):
+                return failures[0]
+        raise RuntimeError(failures[0])
+
+    def judge(program: pathlib.Path, device: int, seconds: float) -> str | None:
+        """The first failure of a case that the unchanged program passes, with the same options, on the same device."""
+        for text in options.options:
+            under = f"{text},device={device}"
+            failure = judge_with(program, chosen, under, seconds)
+            if failure is None:
+                continue
+            if failure.startswith("the cases do not end"):
+                return failure
+            case, without = program.with_name("case.txt"), program.with_name(UNCHANGED["name"])
+            case.write_text(failure.split(": ")[1] + "\n")
+            without.symlink_to(unchanged)
+            if judge_with(without, ["--cases", str(case)], under, seconds) is not None:
+                raise RuntimeError(f"fails without the mutant too: {failure}")
+            return failure
         return None
 
     with tempfile.TemporaryDirectory() as rooms, concurrent.futures.ThreadPoolExecutor(options.jobs) as compilers, \
@@ -116,11 +138,12 @@ def main(arguments: list[str]) -> int:
             return room
 
         original = code_in(made(UNCHANGED))
-        build.link_in(pathlib.Path(rooms) / UNCHANGED["name"])
-        failure = judge(pathlib.Path(rooms) / UNCHANGED["name"] / "assay", 0, 4 * options.seconds)
-        if failure is not None:
-            print(f"the unchanged source does not pass: {failure}", file=sys.stderr)
-            return 2
+        unchanged = build.link_in(pathlib.Path(rooms) / UNCHANGED["name"])
+        for text in options.options:
+            failure = judge_with(unchanged, chosen, text, 4 * options.seconds)
+            if failure is not None:
+                print(f"the unchanged source does not pass: {failure}", file=sys.stderr)
+                return 2
 
         def verdict(compiled: concurrent.futures.Future[pathlib.Path], number: int) -> dict[str, str | None]:
             try:
@@ -130,9 +153,11 @@ def main(arguments: list[str]) -> int:
             if code_in(room) == original:
                 shutil.rmtree(room)
                 return {"code": "same"}
-            build.link_in(room)
             device = number % options.devices
-            failure = judge(room / "assay", device, options.seconds) or other_outputs(independence.link_in(room), device)
+            try:
+                failure = judge(build.link_in(room), device, options.seconds) or other_outputs(independence.link_in(room), device)
+            except RuntimeError as error:
+                return {"code": "other", "failure": None, "doubt": str(error)}
             shutil.rmtree(room)
             return {"code": "other", "failure": failure}
 

@@ -34,7 +34,7 @@ FOLDER = pathlib.Path("device/fp8_block_gemm")
 SOURCE = FOLDER / "kernels_e4m3_e4m3.cu"
 CASES = ("grouped_gemm", "kind=fp8_block", "--backend", "device", "--backend-options", "gemm=assay", "--profile", "full")
 ENOUGH = 3  # failures
-MOST_OF_A_LINE = 200
+MOST_OF_A_LINE = 600
 UNCHANGED = {"name": "unchanged", "file": SOURCE.name, "from": "", "to": ""}
 
 
@@ -97,7 +97,8 @@ def failures_of(results: pathlib.Path) -> list[str]:
     for line in text[:text.rfind("\n") + 1].splitlines():  # the last one may still be written
         record = json.loads(line)
         if record.get("record") == "case" and record["verdict"] not in ("passed", "not run"):
-            failures.append(f"{record['verdict']}: {record.get('case', record['name'])}"[:MOST_OF_A_LINE])
+            why = next((str(each.get("text", each)) for each in record.get("findings", [])), record.get("text", ""))
+            failures.append(f"{record['verdict']}: {record.get('case', record['name'])}"[:MOST_OF_A_LINE] + f": {why}"[:MOST_OF_A_LINE])
     return failures
 
 
