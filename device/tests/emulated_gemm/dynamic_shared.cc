@@ -70,14 +70,18 @@ std::uint32_t address_in_block(std::uint32_t address, unsigned rank) {
   return static_cast<std::uint32_t>(address % kApart + rank * kApart);
 }
 
-void store_at_address(std::uint32_t address, const void* value, std::size_t bytes) {
+void* at_address(std::uint32_t address, std::size_t bytes) {
   const auto rank = static_cast<unsigned>(address / kApart);
-  if (rank >= kMostInCluster || !there[rank]) fail("a store into the shared memory of a block that has none");
+  if (rank >= kMostInCluster || !there[rank]) fail("an access to the shared memory of a block that has none");
   const std::byte* const memory = memory_of(rank);
-  std::byte* const to = first_page + address;
-  if (to < memory || to + bytes > memory + sizes[rank]) fail("a store beside the shared memory of a block");
+  std::byte* const at = first_page + address;
+  if (at < memory || at + bytes > memory + sizes[rank]) fail("an access beside the shared memory of a block");
+  return at;
+}
+
+void store_at_address(std::uint32_t address, const void* value, std::size_t bytes) {
   if (address % bytes != 0) fail("a store at an address that is no multiple of its size");
-  std::memcpy(to, value, bytes);
+  std::memcpy(at_address(address, bytes), value, bytes);
 }
 
 }  // namespace assay::device::host

@@ -20,10 +20,11 @@ extern unsigned rank_in_cluster;
 void* dynamic_shared();
 
 // An address of the shared memory of a cluster: as instructions take it, of dynamic_shared(), the same place in the memory of
-// another block, and a store there. A block that has not begun, or has ended, has no memory: the program ends, as it does where the place is
-// not in the memory of the block.
+// another block, what lies there, and a store there. A block that has not begun, or has ended, has no memory: the program ends, as it does
+// where the place is not in the memory of the block.
 std::uint32_t shared_address(const void* place);
 std::uint32_t address_in_block(std::uint32_t address, unsigned rank);
+void* at_address(std::uint32_t address, std::size_t bytes);
 void store_at_address(std::uint32_t address, const void* value, std::size_t bytes);
 
 }  // namespace assay::device::host

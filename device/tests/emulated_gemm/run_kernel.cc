@@ -3,33 +3,15 @@
 
 #include "device/tests/emulated_gemm/run_kernel.h"
 
-#include <setjmp.h>
-#include <ucontext.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <memory>
 
 #include "device/tests/emulated_gemm/dynamic_shared.h"
-
-// The thread sanitizer has to be informed of each change of the stack.
-#ifdef __SANITIZE_THREAD__
-extern "C" {
-void* __tsan_get_current_fiber();
-void* __tsan_create_fiber(unsigned);
-void __tsan_switch_to_fiber(void*, unsigned);
-}
-#else
-namespace {
-void* __tsan_get_current_fiber() { return nullptr; }
-void* __tsan_create_fiber(unsigned) { return nullptr; }
-void __tsan_switch_to_fiber(void*, unsigned) {}
-}  // namespace
-#endif
+#include "device/tests/emulated_gemm/fiber.h"
 
 namespace assay::device::host {
 
@@ -55,43 +37,9 @@ void invert(bool to) {
 constexpr unsigned kWarp = 32;
 using Lanes = std::array<std::uint64_t, kWarp>;
 
-// Sanitizers follow swapcontext() alone. Without them it enters each stack once, and then jumps change it: they make no system call.
-// With ASSAY_KEEP_STACK_CHECKS this file is compiled without a sanitizer, and its jumps are the compiler's own: the address sanitizer
-// knows no other way to leave a stack after which it still checks the arrays there.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kJumps = false;
-#else
-constexpr bool kJumps = true;
-#endif
-#ifdef ASSAY_KEEP_STACK_CHECKS
-using Place = void* [5];
-constexpr std::size_t kStack = 1024 * 1024;  // no optimization, and space between variables
-#define ASSAY_SET_PLACE __builtin_setjmp
-#define ASSAY_GO_ON __builtin_longjmp
-#else
-using Place = jmp_buf;
-constexpr std::size_t kStack = 128 * 1024;
-#define ASSAY_SET_PLACE _setjmp
-#define ASSAY_GO_ON _longjmp
-#endif
-
-// Goes on at `to`, on the stack of that, or begins where `first` does, until another call does so with `from`. Any memory may have changed
-// then, which the compiler does not see.
-[[gnu::noinline]] void jump(Place& from, Place& to, const ucontext_t* first) {
-  if (ASSAY_SET_PLACE(from) == 0) {
-    if (first != nullptr) setcontext(first);
-    ASSAY_GO_ON(to, 1);
-  }
-  asm volatile("" ::: "memory");
-}
-
 // A thread of the block, with a stack of its own, which it keeps from block to block.
-struct Fiber {
-  ucontext_t context;
-  Place place;
-  bool begun = false;
-  std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStack);
-  void* sanitized = nullptr;  // lives as long as the program
+struct Thread : Fiber {
+  using Fiber::Fiber;
   enum class Waits { no, for_warp, for_block, for_cluster } waits = Waits::no;
   bool done = true;
   std::uint64_t arrived = 0, waited = 0;  // at how many barriers of the cluster, and for how many
@@ -100,51 +48,27 @@ struct Fiber {
   std::uint64_t of_block = 0;
 };
 
-ucontext_t scheduler;
-Place scheduler_place;
-void* sanitized_scheduler = nullptr;
-Fiber* running = nullptr;
+Thread* running = nullptr;
 const std::function<void()>* work = nullptr;
-std::uint64_t passed = 0;  // barriers of the cluster
-std::deque<Fiber> fibers;  // in their places: a context may point into itself
+std::uint64_t passed = 0;   // barriers of the cluster
+std::deque<Thread> fibers;  // in their places
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "run_kernel: block %u, %u: %s\n", block_index.x, block_index.y, what);
   std::abort();
 }
 
-void leave() {
-  Fiber& own = *running;
-  __tsan_switch_to_fiber(sanitized_scheduler, 0);
-  if (kJumps) {
-    jump(own.place, scheduler_place, nullptr);
-  } else {
-    swapcontext(&own.context, &scheduler);
-  }
-}
-
-void enter(Fiber& fiber) {
-  running = &fiber;
-  __tsan_switch_to_fiber(fiber.sanitized, 0);
-  if (kJumps) {
-    jump(scheduler_place, fiber.place, fiber.begun ? nullptr : &fiber.context);
-    fiber.begun = true;
-  } else {
-    swapcontext(&scheduler, &fiber.context);
-  }
-}
-
-Fiber& wait(Fiber::Waits waits, std::uint64_t given) {
-  Fiber& own = *running;
+Thread& wait(Thread::Waits waits, std::uint64_t given) {
+  Thread& own = *running;
   own.waits = waits;
   own.given = given;
-  leave();
+  own.leave();
   return own;
 }
 
 // Lets threads [first, end) go on if all that are left wait for `waits`, with what all have given. Whether it did.
 template <class Receive>
-bool release(unsigned first, unsigned end, Fiber::Waits waits, Receive receive) {
+bool release(unsigned first, unsigned end, Thread::Waits waits, Receive receive) {
   bool any = false;
   for (unsigned t = first; t < end; ++t) {
     if (!fibers[t].done && fibers[t].waits != waits) return false;
@@ -152,13 +76,13 @@ bool release(unsigned first, unsigned end, Fiber::Waits waits, Receive receive) 
   }
   if (!any) return false;
   receive();
-  for (unsigned t = first; t < end; ++t) fibers[t].waits = Fiber::Waits::no;
+  for (unsigned t = first; t < end; ++t) fibers[t].waits = Thread::Waits::no;
   return true;
 }
 
 // Lets the threads of a warp go on if all that are left wait for an exchange.
 bool release_warp(unsigned first, unsigned end) {
-  return release(first, end, Fiber::Waits::for_warp, [&] {
+  return release(first, end, Thread::Waits::for_warp, [&] {
     Lanes all = {};
     for (unsigned t = first; t < end; ++t) all[t - first] = fibers[t].done ? 0 : fibers[t].given;
     for (unsigned t = first; t < end; ++t) fibers[t].received = all;
@@ -166,7 +90,7 @@ bool release_warp(unsigned first, unsigned end) {
 }
 
 bool release_block(unsigned first, unsigned end) {
-  return release(first, end, Fiber::Waits::for_block, [&] {
+  return release(first, end, Thread::Waits::for_block, [&] {
     std::uint64_t all = 0;
     for (unsigned t = first; t < end; ++t) all |= fibers[t].done ? 0 : fibers[t].given;
     for (unsigned t = first; t < end; ++t) fibers[t].of_block = all;
@@ -181,8 +105,8 @@ bool release_cluster(unsigned threads) {
   ++passed;
   bool any = false;
   for (unsigned t = 0; t < threads; ++t) {
-    if (fibers[t].done || fibers[t].waits != Fiber::Waits::for_cluster) continue;
-    fibers[t].waits = Fiber::Waits::no;
+    if (fibers[t].done || fibers[t].waits != Thread::Waits::for_cluster) continue;
+    fibers[t].waits = Thread::Waits::no;
     any = true;
   }
   return any;
@@ -192,9 +116,10 @@ bool release_cluster(unsigned threads) {
 void run_threads(unsigned block, unsigned first, unsigned end) {
   for (unsigned i = first; i < end; ++i) {
     const unsigned t = reversed ? end - 1 - (i - first) : i;
-    if (fibers[t].done || fibers[t].waits != Fiber::Waits::no) continue;
+    if (fibers[t].done || fibers[t].waits != Thread::Waits::no) continue;
     thread_index.x = t - block;
-    enter(fibers[t]);
+    running = &fibers[t];
+    running->enter();
   }
 }
 
@@ -210,17 +135,8 @@ void run_thread() {
   for (;;) {
     (*work)();
     running->done = true;
-    leave();
+    running->leave();
   }
-}
-
-void make_stack(Fiber& fiber) {
-  getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack.get();
-  fiber.context.uc_stack.ss_size = kStack;
-  fiber.context.uc_link = nullptr;
-  makecontext(&fiber.context, run_thread, 0);
-  fiber.sanitized = __tsan_create_fiber(0);
 }
 
 // Runs the threads of a block as far as they come without the other blocks of the cluster.
@@ -235,14 +151,14 @@ void run_block(unsigned first, unsigned end) {
 }
 
 bool have_ended(unsigned first, unsigned end) {
-  return std::all_of(fibers.begin() + first, fibers.begin() + end, [](const Fiber& each) { return each.done; });
+  return std::all_of(fibers.begin() + first, fibers.begin() + end, [](const Thread& each) { return each.done; });
 }
 
 // `size` blocks, the first of which has the number `first_block`.
 void run_cluster(unsigned first_block, unsigned size, unsigned threads, std::size_t shared_bytes) {
   for (unsigned t = 0; t < size * threads; ++t) {
     fibers[t].done = false;
-    fibers[t].waits = Fiber::Waits::no;
+    fibers[t].waits = Thread::Waits::no;
     fibers[t].arrived = fibers[t].waited = 0;
   }
   passed = 0;
@@ -268,9 +184,9 @@ void run_cluster(unsigned first_block, unsigned size, unsigned threads, std::siz
 
 }  // namespace
 
-void wait_for_block() { wait(Fiber::Waits::for_block, 0); }
-std::uint64_t or_of_block(std::uint64_t value) { return wait(Fiber::Waits::for_block, value).of_block; }
-const std::uint64_t* exchange(std::uint64_t value) { return wait(Fiber::Waits::for_warp, value).received.data(); }
+void wait_for_block() { wait(Thread::Waits::for_block, 0); }
+std::uint64_t or_of_block(std::uint64_t value) { return wait(Thread::Waits::for_block, value).of_block; }
+const std::uint64_t* exchange(std::uint64_t value) { return wait(Thread::Waits::for_warp, value).received.data(); }
 
 void wait_for_work_before() { invert(false); }
 
@@ -280,14 +196,16 @@ void arrive_at_cluster() {
 }
 void wait_for_cluster() {
   if (running->waited == running->arrived) fail("a thread waits for a barrier of the cluster at which it did not arrive");
-  if (running->arrived > passed) wait(Fiber::Waits::for_cluster, 0);
+  if (running->arrived > passed) wait(Thread::Waits::for_cluster, 0);
   ++running->waited;
 }
 
+std::uint32_t address_in_cluster(std::uint32_t address, unsigned rank) { return address_in_block(address, rank); }
+
 void run_kernel(const Launch& launch, const std::function<void()>& thread) {
-  while (fibers.size() < std::size_t{launch.cluster} * launch.threads) make_stack(fibers.emplace_back());
+  while (fibers.size() < std::size_t{launch.cluster} * launch.threads) fibers.emplace_back(run_thread);
   work = &thread;
-  sanitized_scheduler = __tsan_get_current_fiber();
+  if (launch.cooperative) fail("blocks that wait for one another run one after another here");
   grid_size = launch.grid;
   block_size.x = launch.threads;
   const unsigned clusters = launch.grid.x * launch.grid.y / launch.cluster;

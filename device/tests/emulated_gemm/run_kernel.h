@@ -41,11 +41,18 @@ const std::uint64_t* exchange(std::uint64_t value);
 void arrive_at_cluster();
 void wait_for_cluster();
 
+// An address in shared memory (dynamic_shared.h) at the same place in block `rank` of the cluster.
+std::uint32_t address_in_cluster(std::uint32_t address, unsigned rank);
+
+// The barrier of all blocks of a cooperative launch: mutants/rooms/sm90/together.cc alone has it.
+void wait_for_grid();
+
 struct Launch {
   Index grid;
   unsigned threads = 1;
   std::size_t shared_bytes = 0;  // dynamic
   unsigned cluster = 1;          // blocks, neighbours in x
+  bool cooperative = false;      // its blocks may wait for one another, as wait_for_grid() says
   bool early = false;            // may begin before the work before it has ended (programmatic stream serialization)
 };
 

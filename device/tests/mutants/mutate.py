@@ -50,6 +50,12 @@ DECLARATOR = re.compile(r"(\w+)(?:\[[^\]]*\])*\s*(?=,|$)")
 # One instruction of a device as asm, and its operands.
 INSTRUCTION = re.compile(r"\basm(?: volatile)?\(\s*\"([\w.:]+)[^\";]*;?\"")
 OPERAND = re.compile(r"\"[=+]?\w\"\s*(?=\()")
+# The text of assembly: its strings, with comments between. A part of it that is no instruction.
+ASSEMBLY = re.compile(r"\basm(?: volatile)?\((?P<text>(?:\s*(?:\"(?:\\.|[^\"\\])*\"|//[^\n]*\n))+)")
+REGISTER, LABEL, BRANCH = (re.compile(each) for each in (r"\.reg \.(\w+) (\w+)$", r"(\w+):$", r"(?:@(\w+) )?bra (\w+)$"))
+# What operands alone do not say: a special register, or a number.
+BESIDE_OPERANDS = re.compile(r"%%|(?<![%\w.])\d+;")
+REGISTER_TYPES = {"pred": "bool", "b32": "std::uint32_t", "b64": "std::uint64_t"}
 
 # What only the compiler of a device reads.
 FOR_A_DEVICE = re.compile(r"^#ifdef (?P<name>__CUDA_ARCH__)$", re.MULTILINE)
@@ -200,6 +206,8 @@ def called_instructions(source: str) -> list[Edit]:
     """Edits that make each instruction a call of the function of its name, with its operands: see host_cuda."""
     edits = []
     for match in INSTRUCTION.finditer(source):
+        if BESIDE_OPERANDS.search(match.group()):
+            continue
         opening = source.index("(", match.start())
         last = closing(source, opening)
         at = match.start()
@@ -208,6 +216,40 @@ def called_instructions(source: str) -> list[Edit]:
             edits.append(Edit(at, operand.end(), text))
             at, text = closing(source, operand.end()) + 1, ", "
         edits.append(Edit(at, last, text if at == match.start() else ""))
+    return edits
+
+
+def statement(assembly: str) -> str:
+    """A statement of PTX, as one of C++ that calls the function of its name."""
+    if declared := REGISTER.match(assembly):
+        return f"{REGISTER_TYPES[declared[1]]} {declared[2]};"
+    if label := LABEL.match(assembly):
+        return f"{label[1]}:;"
+    if branch := BRANCH.match(assembly):
+        return (f"if ({branch[1]}) " if branch[1] else "") + f"goto {branch[2]};"
+    name, _, rest = assembly.partition(" ")
+    arguments = [each.strip() for each in re.sub(r"[\[\]{}]", "", rest).split(",")]
+    arguments = [re.sub(r"^%(\d+)", r"operand_\1", each) for each in arguments if each not in ("", "_")]
+    arguments = [re.sub(r"^%%(\w+)", r"::assay::device::host::\1()", each) for each in arguments]
+    return "::assay::device::host::" + re.sub(r"\W+", "_", name) + "(" + ", ".join(arguments) + ");"
+
+
+def called_assembly(source: str) -> list[Edit]:
+    """The same for assembly of several instructions, of none, or of more than operands: a block of statements."""
+    edits = []
+    for match in ASSEMBLY.finditer(source):
+        text = "".join(re.findall(r"\"((?:\\.|[^\"\\])*)\"", re.sub(r"//[^\n]*", "", match["text"]))).replace("\\n", "\n")
+        parts = [each.strip() for each in re.split(r"[;\n]", text)]
+        parts = [each for each in parts if each not in ("", "{", "}")]
+        if len(parts) == 1 and not BESIDE_OPERANDS.search(text):
+            continue
+        opening = source.index("(", match.start())
+        last = closing(source, opening)
+        at, between = match.start(), "{ "
+        for number, operand in enumerate(OPERAND.finditer(source, match.end(), last)):
+            edits.append(Edit(at, operand.end(), f"{between}auto&& operand_{number} = "))
+            at, between = closing(source, operand.end()) + 1, "; "
+        edits.append(Edit(at, last + 1, between + " ".join(statement(each) for each in parts) + " }"))
     return edits
 
 
@@ -261,7 +303,7 @@ def mutate(file: str, source: str, first: int, host: bool = False, shared_memory
     edits: list[Edit] = []
     if shared_memory:
         early = [Edit(match.start(), match.end(), "#if 1") for match in EARLY_LAUNCH.finditer(source)]
-        edits = guarded_shared_memory(text) + called_instructions(source) + early
+        edits = guarded_shared_memory(text) + called_instructions(source) + called_assembly(source) + early
     if device_lines:
         edits += [Edit(*match.span("name"), "__CUDACC__") for match in FOR_A_DEVICE.finditer(source)]
     for point in points_of(source, host):

@@ -83,10 +83,24 @@ class Points(unittest.TestCase):
 
     def test_instructions_are_calls_for_the_host(self):
         source = ('__device__ void f() {\n  asm volatile("stop.all;" : : : "memory");\n  asm("get.u32 %0, [%1];"\n      : "=r"(a[0])\n'
-                  '      : "l"(g(b)), "r"(c) : "memory");\n  asm volatile("" : "+r"(d));\n}\n')
+                  '      : "l"(g(b)), "r"(c) : "memory");\n}\n')
         copy, _ = mutate.mutate("a.cu", source, 0, shared_memory=True)
         copy = copy.replace(mutate.PREFIX, "").replace("::assay::device::host::", "")
-        self.assertIn('  stop_all();\n  get_u32((a[literal(0, 0)]), (g(b)), (c));\n  asm volatile("" : "+r"(d));', copy)
+        self.assertIn('  stop_all();\n  get_u32((a[literal(0, 0)]), (g(b)), (c));\n}', copy)
+
+    def test_assembly_of_several_instructions_is_a_block_for_the_host(self):
+        def block(assembly: str) -> str:
+            copy, _ = mutate.mutate("a.cu", "__device__ void f() {\n  " + assembly + "\n}\n", 0, shared_memory=True)
+            return copy.replace(mutate.PREFIX, "").replace("::assay::device::host::", "").split("f() {\n  ")[1].rsplit("\n}", 1)[0]
+
+        self.assertEqual(block('asm volatile("{\\n .reg .b32 far;\\n map::it.u32 far, %0, {%1, 3};\\n go _, [far];\\n}"\n ::"r"(a[0]), "r"(b)\n : "memory");'),
+                         "{ auto&& operand_0 = (a[literal(0, 0)]); auto&& operand_1 = (b); std::uint32_t far; map_it_u32(far, operand_0, operand_1, 3); go(far); };")
+        self.assertEqual(block('asm volatile("{\\n .reg .pred done;\\nagain:\\n try done, [%0];\\n @done bra out;\\n"\n // anew\n " bra again;\\nout:\\n}" ::"r"(a));'),
+                         "{ auto&& operand_0 = (a); bool done; again:; try(done, operand_0); if (done) goto out; goto again; out:; };")
+        self.assertEqual(block('asm volatile("one;\\n two 4;" ::: "memory");'), "{ one(); two(4); };")
+        self.assertEqual(block('asm("mov.u32 %0, %%rank;" : "=r"(a));'), "{ auto&& operand_0 = (a); mov_u32(operand_0, rank()); };")
+        self.assertEqual(block('asm volatile("wait.all 0;");'), "{ wait_all(0); };")
+        self.assertEqual(block('asm volatile("" : "+f"(a)::"memory");'), "{ auto&& operand_0 = (a);  };")
 
     def test_lines_of_a_device_are_compiled_for_the_host(self):
         source = "__device__ int f() {\n#ifdef __CUDA_ARCH__\n  return g();\n#endif\n}\n"

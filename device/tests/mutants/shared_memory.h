@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "device/tests/emulated_gemm/dynamic_shared.h"
@@ -37,11 +38,13 @@ void enter_shared(Shared& shared) {
   std::memset(static_cast<void*>(&shared), device::host::reversed ? 0x5A : 0xFF, offsetof(Shared, guard));
 }
 
-// What the launch gives to the block (dynamic_shared.h).
+// What the launch gives to the block (dynamic_shared.h). It ends where a page begins: a size that is a multiple of a larger alignment than
+// kSharedAlignment has that too.
 template <class Element, std::size_t kAlignment = alignof(Element)>
 Element* dynamic_shared() {
-  static_assert(kAlignment <= device::host::kSharedAlignment);
-  return static_cast<Element*>(device::host::dynamic_shared());
+  void* const memory = device::host::dynamic_shared();
+  if (reinterpret_cast<std::uintptr_t>(memory) % kAlignment != 0) std::abort();
+  return static_cast<Element*>(memory);
 }
 
 }  // namespace assay::mutants

@@ -28,3 +28,8 @@ inline __half __float2half_rn(float value) {
   const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(size, 10 - exponent)));  // 2^11 carries by itself
   return static_cast<__half>(sign | ((static_cast<unsigned>(exponent + 14) << 10) + units));
 }
+
+struct __half2 {
+  __half x, y;
+};
+inline __half2 __floats2half2_rn(float x, float y) { return {__float2half_rn(x), __float2half_rn(y)}; }

@@ -193,7 +193,7 @@ inline void griddepcontrol_launch_dependents() {}  // kernels run one after anot
 inline void griddepcontrol_wait() { wait_for_work_before(); }
 inline void prefetch_global_L2(const void* at) { (void)*static_cast<const volatile char*>(at); }  // as a load
 inline void mapa_shared_cluster_u32(std::uint32_t& place, std::uint32_t address, unsigned rank) {
-  place = address_in_block(address, rank);
+  place = address_in_cluster(address, rank);
 }
 inline void st_shared_cluster_v2_u32(std::uint32_t address, unsigned x, unsigned y) {
   const uint2 value = {x, y};
@@ -211,7 +211,8 @@ enum {
   cudaDevAttrMaxSharedMemoryPerBlockOptin,
   cudaFuncAttributeMaxDynamicSharedMemorySize,
   cudaDevAttrComputeCapabilityMajor,
-  cudaDevAttrComputeCapabilityMinor
+  cudaDevAttrComputeCapabilityMinor,
+  cudaDevAttrMultiProcessorCount
 };
 inline cudaError_t cudaGetDevice(int* device) {
   *device = 0;
@@ -221,6 +222,10 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, int which, int) {
   const int capability = assay::device::host::compute_capability;
   if (which == cudaDevAttrMaxSharedMemoryPerBlockOptin && capability == 90) {
     *value = 227 * 1024;
+    return cudaSuccess;
+  }
+  if (which == cudaDevAttrMultiProcessorCount && capability != 0) {
+    *value = 4;
     return cudaSuccess;
   }
   *value = which == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;
@@ -248,11 +253,16 @@ inline cudaError_t cudaMemset2DAsync(void* to, std::size_t pitch, int value, std
   return cudaSuccess;
 }
 
-enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization, cudaLaunchAttributeClusterDimension };
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeProgrammaticStreamSerialization,
+  cudaLaunchAttributeClusterDimension,
+  cudaLaunchAttributeCooperative
+};
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;
   struct {
     int programmaticStreamSerializationAllowed;
+    int cooperative;
     dim3 clusterDim;
   } val;
 };
@@ -270,6 +280,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& each = config->attrs[i];
     if (each.id == cudaLaunchAttributeClusterDimension) launch.cluster = each.val.clusterDim.x;
+    if (each.id == cudaLaunchAttributeCooperative) launch.cooperative = each.val.cooperative != 0;
     if (each.id == cudaLaunchAttributeProgrammaticStreamSerialization)
       launch.early = each.val.programmaticStreamSerializationAllowed != 0;
   }

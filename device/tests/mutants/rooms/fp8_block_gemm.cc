@@ -1,0 +1,148 @@
+// The FP8 block GEMM of SM90, on what rooms/sm90 computes of its instructions.
+
+#include "device/fp8_block_gemm/fp8_block_gemm.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "conformance/backends/device/gemm_request.h"
+#include "device/support/multiprocessors.h"
+#include "device/tests/emulated_gemm/poisoned_outputs.h"
+#include "device/tests/emulated_gemm/run_kernel.h"
+#include "device/tests/mutants/rooms/in_workspace.h"
+#include "device/tests/mutants/rooms/room.h"
+#include "device/tests/mutants/rooms/sm90/copy_engine.h"
+#include "device/tests/mutants/rooms/sm90/products.h"
+#include "device/tests/mutants/rooms/sm90/together.h"
+#include "reference/types/error.h"
+
+namespace assay::device {
+int multiprocessors_of(Stream) { return 4; }
+}  // namespace assay::device
+
+namespace assay::mutants {
+
+const char* const kRoom = "fp8_block_gemm";
+
+const char* const kLines[] = {
+    // A last round of stages that is not full, and whole ones; half tiles, and columns that end with a tile.
+    "grouped_gemm kind=fp8_block splits=16 N=16 K=128 seed=1", "grouped_gemm kind=fp8_block splits=70,3 N=200 K=144 seed=2",
+    "grouped_gemm kind=fp8_block d_type=f32 splits=16,0,130 N=384 K=16 seed=3",
+    "grouped_gemm kind=fp8_block d_type=f16 splits=3,16 N=24 K=656 bias=1 seed=4",
+    "grouped_gemm kind=fp8_block layout=NN d_type=f32 splits=16,40 N=144 K=40 seed=5",
+    "grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=16,40 N=136 K=272 seed=6",
+    "grouped_gemm kind=fp8_block weight_block=1x128 plan=assay.sm90.fp8_block.scales_first splits=16,5 N=136 K=144 seed=7",
+    // Rounds of stages in which both warpgroups multiply, the last one not full.
+    "grouped_gemm kind=fp8_block splits=70 N=16 K=528 seed=14",
+    // Groups with and without copies, and without rows between others.
+    "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first splits=16,0,16 N=16 K=136 seed=8",
+    "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first d_type=f32 splits=20,3,0,33 N=24 K=40 seed=9",
+    "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first splits=600,32 N=16 K=16 seed=10",
+    "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.rows_first d_type=f32 splits=140,0,32 N=16 K=16 seed=11",
+    "grouped_gemm kind=fp8_block layout=NT splits=3,16,0 N=16 K=16 seed=12 fault=negative_split",
+    "grouped_gemm kind=fp8_block splits=3,16,0 N=16 K=16 seed=13 fault=excess_rows", nullptr};
+
+const bool kDevice = [] {
+  device::host::compute_capability = 90;
+  return true;
+}();
+
+// Products that take less than seconds: tiles of 128 rows are multiplied whole.
+bool takes(const conformance::CaseLine& line) {
+  if (line.op != "grouped_gemm" || line.text("kind") != "fp8_block") return false;
+  std::int64_t rows = 0, most = 0;
+  for (const std::int64_t each : line.splits()) rows += each, most = std::max(most, each);
+  return line.splits().size() <= 100 && rows <= 4096;
+}
+
+std::size_t begins_past(const std::string&, const Tensor&) { return 0; }
+
+namespace {
+
+using conformance::Request;
+
+bool follows(const AccumulationPlan& plan, const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings) {
+  return plan_line(*find_accumulation_plan(device::fp8_block_gemm_plan(call, settings))) == plan_line(plan);
+}
+
+device::Fp8BlockSettings settings_of(const conformance::GemmRequest& request) {
+  const AccumulationPlan* const plan = request.plan() != nullptr ? request.plan() : plan_for(request.key());
+  if (plan == nullptr) throw NotSupported("no plan is known");
+  device::Fp8BlockSettings settings;
+  settings.order =
+      plan->promotion == Promotion::fma_rows_first ? device::Fp8BlockOrder::rows_first : device::Fp8BlockOrder::scales_first;
+  if (!follows(*plan, request.shape(), settings)) throw NotSupported("the plan of another kernel");
+  const bool reversed = device::host::reversed, squares = request.shape().weight_block == WeightBlock::b128x128;
+  settings.multiprocessors = reversed ? 4 : 2;
+  if (request.shape().layout != GemmLayout::NT && squares) settings.cluster = reversed ? 2 : 1;
+  return settings;
+}
+
+// Tensors of the case, which are all that a call may read but its workspace.
+std::vector<device::host::MemoryPart> tensors_of(const Case& problem) {
+  std::vector<device::host::MemoryPart> made;
+  for (const auto* tensors : {&problem.in, &problem.out}) {
+    for (const auto& [name, tensor] : *tensors) made.push_back({tensor.bytes.data(), tensor.bytes.size()});
+  }
+  return made;
+}
+
+// Rows of the groups; none where the case has wrong ones, or no splits.
+std::vector<std::int64_t> right_splits(const Case& problem, std::int64_t capacity) {
+  std::vector<std::int64_t> rows;
+  const auto found = problem.in.find("splits");
+  if (found == problem.in.end()) return rows;
+  const Tensor& splits = found->second;
+  for (std::int64_t t = 0; t < splits.elements(); ++t) {
+    rows.push_back(splits.type == Format::i64 ? splits.as<std::int64_t>()[t] : splits.as<std::int32_t>()[t]);
+    capacity -= rows.back();
+    if (rows.back() < 0 || capacity < 0) return {};
+  }
+  return rows;
+}
+
+std::uint32_t call(Case& problem, bool lists, std::int64_t promise) {
+  conformance::GemmRequest request(Request::of(problem));
+  const device::Fp8BlockSettings settings = settings_of(request);
+  if (lists) request.pass_lists();
+  request.promise(promise);
+  device::check_fp8_block_gemm(request.shape(), settings);
+  const std::int64_t bytes = device::fp8_block_gemm_workspace_bytes(request.shape(), settings);
+  const std::int64_t own = request.parts().add(bytes);
+  return run_in_workspace(
+      {request.parts().bytes(), [&](device::Stream stream, void* workspace, std::uint32_t* status) {
+         device::host::describe_memory(tensors_of(problem), {workspace, static_cast<std::size_t>(request.parts().bytes())});
+         if (!request.has_elements()) return request.check_contents(status, stream);
+         device::GroupedGemmCall ready = request.bind(workspace, status, stream);
+         ready.workspace = bytes == 0 ? nullptr : conformance::part<void>(workspace, own);
+         ready.workspace_bytes = bytes;
+         device::fp8_block_grouped_gemm(ready, settings, stream);
+       }});
+}
+
+// A promise that the splits break is reported, and nothing is written.
+void break_promise(Case& problem) {
+  const std::map<std::string, Tensor> before = problem.out;
+  if (call(problem, false, 16) != device::kStatusUnalignedRows) std::abort();
+  for (const auto& [name, tensor] : before) {
+    if (problem.out.at(name).bytes != tensor.bytes) std::abort();
+  }
+}
+
+}  // namespace
+
+std::uint32_t run(Case& problem) {
+  const bool reversed = device::host::reversed;
+  device::host::turns = reversed ? device::host::Turns::by_lane : device::host::Turns::by_block;
+  device::host::copies_are_late = device::host::products_are_late = !reversed;
+  const conformance::GemmRequest request(Request::of(problem));
+  const std::vector<std::int64_t> rows = right_splits(problem, request.shape().rows.capacity);
+  const bool keeps = std::all_of(rows.begin(), rows.end(), [](std::int64_t each) { return each % 16 == 0; });
+  if (!keeps && request.shape().layout == GemmLayout::NT && request.has_elements()) break_promise(problem);
+  return call(problem, reversed, reversed && keeps ? 16 : 1);
+}
+
+}  // namespace assay::mutants
