@@ -16,7 +16,8 @@ struct Config {
   static constexpr Format kA = kAType, kB = kBType;
   static constexpr Scaling kScaling = kScalingOf;
   static constexpr Contraction kContraction = kContractionOf;
-  static constexpr int kColumns = tile_columns(kScaling, kContraction), kCluster = kClusterOf, kStages = kColumns == 192 ? 4 : 5;
+  static constexpr int kColumns = tile_columns(kScaling, kContraction), kCluster = kClusterOf, kStages = kColumns == 128 ? 5 : 4;
+  static constexpr int kStep = kScaling == Scaling::squares ? 128 : kColumns;  // columns that are multiplied at a time
   static constexpr bool kRagged = kContraction == Contraction::ragged;
   using GroupsOf = Groups<kContraction, kCluster>;
   static_assert(kScaling != Scaling::squares || kStages == 4, "a round of the stages is the run of SquareScales");

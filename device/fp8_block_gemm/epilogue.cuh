@@ -109,8 +109,8 @@ struct Output {
 
 inline constexpr int kWarpRows = 16, kPart = 64, kPartPitch = kPart + 8;  // the pitch spreads rows over the banks
 
-// Where a warp turns 64 columns of its rows, while the 64 before them are still read.
-using Turned = std::uint16_t[2][kWarpRows * kPartPitch];
+// Where a warp turns 64 columns of its rows.
+using Turned = std::uint16_t[kWarpRows * kPartPitch];
 
 // Eight elements of 16 bits that follow one another in a row, and the same of the bias.
 template <Format kType>
@@ -133,7 +133,7 @@ __device__ void write_codes(const Output<kType>& output, const Tile& tile, std::
   const std::uint32_t take = matrix * kPartPitch + lane % 8 * 8;                        // a run of 8 columns
 #pragma unroll
   for (int part = 0; part < kColumns / kPart; ++part) {
-    std::uint16_t* const half = turned[part % 2];
+    __syncwarp();  // the part before it has been read
 #pragma unroll
     for (int i = 0; i < kPart / 16; ++i) {
       std::uint32_t pairs[4];
@@ -142,7 +142,7 @@ __device__ void write_codes(const Output<kType>& output, const Tile& tile, std::
         const float* const of = sums + 32 * part + 8 * i + 2 * j;
         pairs[j] = Element::codes(output.times_alpha(of[0]), output.times_alpha(of[1]));
       }
-      store_matrices(half + put + 16 * i, pairs);
+      store_matrices(turned + put + 16 * i, pairs);
     }
     __syncwarp();
     const std::uint32_t column = tile.column + kPart * part + lane % 8 * 8;
@@ -151,13 +151,12 @@ __device__ void write_codes(const Output<kType>& output, const Tile& tile, std::
 #pragma unroll
       for (int i = 0; i < kWarpRows; i += 4) {
         const std::uint32_t row = tile.row + first + matrix + i;
-        uint4 run = *reinterpret_cast<const uint4*>(half + take + i * kPartPitch);
+        uint4 run = *reinterpret_cast<const uint4*>(turned + take + i * kPartPitch);
         if (output.bias != nullptr) run = run_with_bias<kType>(run, bias);
         if (row < output.m) *reinterpret_cast<uint4*>(output.d + std::int64_t{row} * output.n + column) = run;
       }
     }
   }
-  __syncwarp();  // the next tile's first part is put where this one's last but one was
 }
 
 // wgmma.cuh says which sums a thread has.

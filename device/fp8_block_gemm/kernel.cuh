@@ -79,13 +79,19 @@ __device__ void release(const Places& places, int stage) {
 
 // The sums of a tile, in the rows of one warpgroup.
 template <class C>
-__device__ void accumulate(const Places& places, std::uint32_t blocks, bool half_first, std::uint32_t& parity,
-                           float (&sums)[C::kColumns / 2]) {
+__device__ void accumulate(const Places& places, std::uint32_t blocks, std::uint32_t& parity, float (&sums)[C::kColumns / 2]) {
   constexpr bool kSquares = C::kScaling == Scaling::squares, kRowsFirst = C::kScaling == Scaling::vectors_rows_first;
   constexpr std::uint32_t kNextScales = sizeof(BlockScales<C>);
-  float step[C::kColumns / 2];
+  float step[C::kStep / 2];
   float4 squares[2];  // of a round
 
+  const auto multiply_columns = [&](std::uint32_t a, std::uint32_t b) {
+    hold(step);
+    fence_products();
+#pragma unroll
+    for (int k = 0; k < kBlockK / 32; ++k) multiply<C::kStep, C::kA, C::kB>(step, a + k * kNextK32, b + k * kNextK32, k);
+    commit_products();
+  };
   const auto add_block = [&](int stage) {
     wait(places.full + stage * kNextBarrier, parity);
     // Before the products: a wait for these between two products would let the other warpgroup's in.
@@ -95,24 +101,24 @@ __device__ void accumulate(const Places& places, std::uint32_t blocks, bool half
     }
     const std::uint32_t rows_at = places.rows + stage * kNextScales;
     const float rows[2] = {load_word(rows_at), load_word(rows_at + 8 * sizeof(float))};
-    hold(step);
-    fence_products();
     const std::uint32_t a = places.a + stage * (kTileRows * kBlockK / 16), b = places.b + stage * (C::kColumns * kBlockK / 16);
-#pragma unroll
-    for (int k = 0; k < kBlockK / 32; ++k) multiply<C::kColumns, C::kA, C::kB>(step, a + k * kNextK32, b + k * kNextK32, k);
-    commit_products();
     if constexpr (!kSquares) {
+      multiply_columns(a, b);
       VectorPromotion<kRowsFirst, C::kColumns> promote(places.columns + stage * kNextScales);
       wait_for_products();
       hold(step);
       promote(sums, step, rows);
       release<C>(places, stage);
     } else {
-      const float of_columns[2] = {part_of(squares[0], stage), part_of(squares[1], stage)};
-      wait_for_products();
-      hold(step);
-      release<C>(places, stage);
-      promote_squares<C::kColumns>(sums, step, rows, of_columns, half_first);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        multiply_columns(a, b + half * (C::kStep * kBlockK / 16));
+        const float square = part_of(squares[half], stage);
+        wait_for_products();
+        hold(step);
+        if (half == 1) release<C>(places, stage);
+        promote_square(sums + half * (C::kStep / 2), step, rows, square);
+      }
     }
   };
 
@@ -163,7 +169,7 @@ __device__ void multiply_tiles(const Problem& problem, Shared<C>& shared, unsign
     float sums[C::kColumns / 2];
 #pragma unroll
     for (float& sum : sums) sum = 0;
-    accumulate<C>(places, blocks, tile.column % 128 != 0, parity, sums);
+    accumulate<C>(places, blocks, parity, sums);
     if constexpr (C::kRagged) walk.again(tile);
     write_tile<C::kColumns>(problem, tile, first, shared.turned[4 * warpgroup + warp], sums);
   }

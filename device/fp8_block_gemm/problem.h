@@ -29,10 +29,11 @@ enum class Scaling {
 
 enum class Contraction { even, ragged };
 
-// Columns of a tile. rows_first needs a register more for each element that is being added, which 192 columns do not leave. Even
+// Columns of a tile. By squares the step of 128 columns is added before the next 128 are multiplied; a scale for each column leaves no
+// registers for that. rows_first needs a register more for each element that is being added, which 192 columns do not leave. Even
 // contractions with a scale for each column (w scaled 1x128) are rare: they have what rows_first has.
 constexpr int tile_columns(Scaling scaling, Contraction contraction) {
-  if (scaling == Scaling::squares) return 192;
+  if (scaling == Scaling::squares) return 256;
   return scaling == Scaling::vectors && contraction == Contraction::ragged ? 192 : 128;
 }
 

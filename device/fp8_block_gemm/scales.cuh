@@ -27,7 +27,7 @@ struct BlockScales<C, true> {
   alignas(16) float rows[kTileRows];
 };
 
-// By squares: of the two blocks of 128 columns that a tile can touch, and of the four blocks of the contraction that are a round of
+// By squares: of the two blocks of 128 columns of a tile, and of the four blocks of the contraction that are a round of
 // the stages. They come with the first stage of a round.
 struct SquareScales {
   alignas(16) float of[2][4];
@@ -102,23 +102,15 @@ __device__ inline float part_of(const float4& four, int i) {
   return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
 }
 
-// sums += scales * step, one scale of B for 128 columns. `half_first`: the tile begins in the middle of 128 columns.
-template <int kColumns>
-__device__ void promote_squares(float (&sums)[kColumns / 2], const float (&step)[kColumns / 2], const float (&rows)[2],
-                                const float (&squares)[2], bool half_first) {
-  const float firsts[2] = {__fmul_rn(rows[0], squares[0]), __fmul_rn(rows[0], squares[1])};
-  const float seconds[2] = {__fmul_rn(rows[1], squares[0]), __fmul_rn(rows[1], squares[1])};
+// sums += scales * step in 128 columns, which have one scale of B.
+__device__ inline void promote_square(float* sums, const float (&step)[64], const float (&rows)[2], float square) {
+  const float first = __fmul_rn(rows[0], square), second = __fmul_rn(rows[1], square);
 #pragma unroll
-  for (int part = 0; part < kColumns / 64; ++part) {  // 64 columns have one scale
-    const bool next = part >= 2 || (part == 1 && half_first);
-    const float first = next ? firsts[1] : firsts[0], second = next ? seconds[1] : seconds[0];
-#pragma unroll
-    for (int i = 32 * part; i < 32 * (part + 1); i += 4) {
-      sums[i] = __fmaf_rn(first, step[i], sums[i]);
-      sums[i + 1] = __fmaf_rn(first, step[i + 1], sums[i + 1]);
-      sums[i + 2] = __fmaf_rn(second, step[i + 2], sums[i + 2]);
-      sums[i + 3] = __fmaf_rn(second, step[i + 3], sums[i + 3]);
-    }
+  for (int i = 0; i < 64; i += 4) {
+    sums[i] = __fmaf_rn(first, step[i], sums[i]);
+    sums[i + 1] = __fmaf_rn(first, step[i + 1], sums[i + 1]);
+    sums[i + 2] = __fmaf_rn(second, step[i + 2], sums[i + 2]);
+    sums[i + 3] = __fmaf_rn(second, step[i + 3], sums[i + 3]);
   }
 }
 

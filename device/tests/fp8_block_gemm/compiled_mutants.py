@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
 
     build, found, slots = Build(options.build.resolve()), {}, 3 * options.devices
     independence = Build(options.build.resolve(), "device_fp8_block_independence")
-    chosen = ["--cases", *options.cases] if options.cases else ["grouped_gemm", "kind=fp8_block"]
+    chosen = ["--cases", *(str(pathlib.Path(each).resolve()) for each in options.cases)] if options.cases else pipeline_faults.CASES
 
     def judge_with(program: pathlib.Path, cases: Sequence[str], text: str, seconds: float) -> str | None:
         """The first failure that is not the machine's. Errors: RuntimeError where there are only those."""

@@ -32,7 +32,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 FOLDER = pathlib.Path("device/fp8_block_gemm")
 SOURCE = FOLDER / "kernels_e4m3_e4m3.cu"
-CASES = ("grouped_gemm", "kind=fp8_block", "--backend", "device", "--backend-options", "gemm=assay", "--profile", "full")
+CASES = ("grouped_gemm", "kind=fp8_block")
+RUN = ("--backend", "device", "--backend-options", "gemm=assay", "--profile", "full")
 ENOUGH = 3  # failures
 MOST_OF_A_LINE = 600
 UNCHANGED = {"name": "unchanged", "file": SOURCE.name, "from": "", "to": ""}
@@ -102,18 +103,25 @@ def failures_of(results: pathlib.Path) -> list[str]:
     return failures
 
 
-def judge(program: pathlib.Path, seconds: float, run: Sequence[str] = ("run", *CASES), enough: int = ENOUGH) -> tuple[list[str], float, bool]:
-    """The first failures, the seconds until there were enough, and whether all cases were run."""
+def judge(program: pathlib.Path, seconds: float, run: Sequence[str], enough: int = ENOUGH) -> tuple[list[str], float, bool]:
+    """The first failures, the seconds until there were enough, and whether all cases were run.
+
+    Errors: RuntimeError where the program ends with another code than 0 and names no failure: it has judged nothing.
+    """
     results = program.with_name("results.jsonl")
     results.unlink(missing_ok=True)
     start = time.monotonic()
     command = [str(program), *run, "--quiet", "--timeout", "5", "--results", str(results)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
+    with program.with_name("stderr.txt").open("w+") as said, \
+            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, cwd=ROOT) as process:
         while process.poll() is None and time.monotonic() - start < seconds and len(failures_of(results)) < enough:
             time.sleep(0.1)
         ended = process.poll() is not None
         if not ended:
             process.terminate()
+        elif process.returncode != 0 and not failures_of(results):
+            said.seek(0)
+            raise RuntimeError(f"{' '.join(command)}: exit code {process.returncode}: {said.read()[-MOST_OF_A_LINE:]}")
     return failures_of(results)[:enough], time.monotonic() - start, ended
 
 
@@ -134,6 +142,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--build", type=pathlib.Path, required=True, help="folder of a Ninja build that has made the target assay")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--only", nargs="*", default=[], help="names of faults; default: all")
+    parser.add_argument("--cases", nargs="*", default=[], help="files of case lines; default: the suite's FP8 block products and fixtures")
     parser.add_argument("--jobs", type=int, default=8, help="compilers at a time")
     parser.add_argument("--seconds", type=float, default=60, help="for the cases of one fault")
     options = parser.parse_args(arguments)
@@ -142,6 +151,7 @@ def main(arguments: list[str]) -> int:
     if unknown:
         parser.error(f"--only {' '.join(sorted(unknown))}: expected names of pipeline_faults.json")
 
+    chosen = ["--cases", *(str(pathlib.Path(each).resolve()) for each in options.cases)] if options.cases else CASES
     build, records = Build(options.build.resolve()), []
     with tempfile.TemporaryDirectory() as rooms, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         made = {}
@@ -155,7 +165,11 @@ def main(arguments: list[str]) -> int:
             except subprocess.CalledProcessError as error:
                 print(f"{fault['name']}: {error.stderr}", file=sys.stderr)
                 return 2
-            failures, seconds, ended = judge(program, options.seconds)
+            try:
+                failures, seconds, ended = judge(program, options.seconds, ["run", *chosen, *RUN])
+            except RuntimeError as error:
+                print(f"{fault['name']}: {error}", file=sys.stderr)
+                return 2
             shutil.rmtree(program.parent)
             print(f"{fault['name']}: {failures[0] if failures else 'nothing failed'} ({seconds:.1f} s)", flush=True)
             if fault is UNCHANGED:

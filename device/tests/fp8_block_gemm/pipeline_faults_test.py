@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -24,6 +25,18 @@ class PipelineFaults(unittest.TestCase):
         fault = {"name": "none", "file": "kernel.cuh", "from": "no such text", "to": ""}
         with self.assertRaisesRegex(ValueError, "none: its text stands 0 times in kernel.cuh"):
             pipeline_faults.changed(fault)
+
+    def test_a_program_that_judges_nothing_is_an_error(self) -> None:
+        for script, raises in (("echo no fixtures >&2; exit 9", True), ("exit 0", False)):
+            with self.subTest(script), tempfile.TemporaryDirectory() as folder:
+                program = pathlib.Path(folder) / "assay"
+                program.write_text(f"#!/bin/sh\n{script}\n")
+                program.chmod(0o755)
+                if raises:
+                    with self.assertRaisesRegex(RuntimeError, "exit code 9: no fixtures"):
+                        pipeline_faults.judge(program, 20, ["run"])
+                else:
+                    self.assertEqual(pipeline_faults.judge(program, 20, ["run"])[::2], ([], True))
 
     def test_names_are_unique(self) -> None:
         names = [fault["name"] for fault in pipeline_faults.faults_of()]
