@@ -30,7 +30,8 @@ const char* const kRoom = "fp8_block_gemm";
 const char* const kLines[] = {
     // A last round of stages that is not full, and whole ones; half tiles, and columns that end with a tile.
     "grouped_gemm kind=fp8_block splits=16 N=16 K=128 seed=1", "grouped_gemm kind=fp8_block splits=70,3 N=200 K=144 seed=2",
-    "grouped_gemm kind=fp8_block d_type=f32 splits=16,0,130 N=384 K=16 seed=3",
+    "grouped_gemm kind=fp8_block d_type=f32 splits=16,0,130 N=256 K=16 seed=3",
+    "grouped_gemm kind=fp8_block splits=100 N=264 K=16 seed=17",
     "grouped_gemm kind=fp8_block d_type=f16 splits=3,16 N=24 K=656 bias=1 seed=4",
     "grouped_gemm kind=fp8_block layout=NN d_type=f32 splits=16,40 N=144 K=40 seed=5",
     "grouped_gemm kind=fp8_block weight_block=1x128 d_type=f32 splits=16,40 N=136 K=272 seed=6",
@@ -42,6 +43,9 @@ const char* const kLines[] = {
     "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first d_type=f32 splits=20,3,0,33 N=24 K=40 seed=9",
     "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first splits=600,32 N=16 K=16 seed=10",
     "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.rows_first d_type=f32 splits=140,0,32 N=16 K=16 seed=11",
+    // A block that computes a tile without depth after another one; a beta that is 0 but for one.
+    "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first splits=16,16,0,0,16 N=16 K=136 seed=15",
+    "grouped_gemm kind=fp8_block d_type=f32 beta=-1 splits=16 N=16 K=16 seed=16",
     "grouped_gemm kind=fp8_block layout=NT splits=3,16,0 N=16 K=16 seed=12 fault=negative_split",
     "grouped_gemm kind=fp8_block splits=3,16,0 N=16 K=16 seed=13 fault=excess_rows", nullptr};
 
