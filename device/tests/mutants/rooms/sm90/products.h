@@ -20,7 +20,7 @@ extern bool products_are_late;
 
 void wgmma_fence_sync_aligned();
 void wgmma_commit_group_sync_aligned();
-void wgmma_wait_group_sync_aligned(int groups);
+void wgmma_wait_group_sync_aligned(int groups);  // that may still be under way
 // Of the words of a matrix descriptor the low one. `add` 0: the sums begin at 0.
 void wgmma_mma_async(float* sums, int columns, Format a_type, Format b_type, std::uint32_t a, std::uint32_t b, int add);
 
