@@ -7,6 +7,7 @@
 #include "reference/recipes/fp8_tile.h"
 #include "reference/recipes/per_tensor.h"
 #include "reference/recipes/row_bands.h"
+#include "reference/recipes/swiglu.h"
 #include "reference/support/parallel.h"
 #include "reference/support/simd.h"
 
@@ -59,20 +60,26 @@ class BlockQuantizer {
     constexpr std::int64_t kTilesARange = 8;
     parallel_for(bands_.count() * across, kTilesARange, [&](std::int64_t begin, std::int64_t end) {
       fast::TileCodes codes;
-      for (std::int64_t i = begin; i < end; ++i) quantize_tile(bands_[i / across], i % across, across, codes);
+      fast::SwigluTile activated;
+      for (std::int64_t i = begin; i < end; ++i) quantize_tile(bands_[i / across], i % across, across, codes, activated);
     });
   }
 
  private:
-  void quantize_tile(const RowBand& band, std::int64_t tile_column, std::int64_t across, fast::TileCodes& codes) const {
+  void quantize_tile(const RowBand& band, std::int64_t tile_column, std::int64_t across, fast::TileCodes& codes,
+                     fast::SwigluTile& activated) const {
     const std::int64_t first_column = tile_column * kTile;
     const std::int64_t first = (band.group_first_row + band.row) * problem_.columns + first_column;
-    const fast::Tile tile = {problem_.x_type,
-                             fast::element(problem_.x_type, problem_.x, first),
-                             problem_.columns,
-                             static_cast<int>(band.rows),
-                             static_cast<int>(std::min<std::int64_t>(kTile, problem_.columns - first_column)),
-                             tile_column + 1 < across ? fast::element(problem_.x_type, problem_.x, first + kTile) : nullptr};
+    fast::Tile tile = {problem_.x_type,
+                       fast::element(problem_.x_type, problem_.x, first),
+                       problem_.columns,
+                       static_cast<int>(band.rows),
+                       static_cast<int>(std::min<std::int64_t>(kTile, problem_.columns - first_column)),
+                       tile_column + 1 < across ? fast::element(problem_.x_type, problem_.x, first + kTile) : nullptr};
+    if (problem_.config.activation != Activation::off) {
+      const std::int64_t gate = (band.group_first_row + band.row) * 2 * problem_.columns + first_column;
+      tile = fast::swiglu_tile(problem_.x_type, problem_.x, gate, problem_.columns, tile.rows, tile.columns, activated);
+    }
     std::uint8_t* const rowwise = rowwise_.codes == nullptr ? nullptr : rowwise_.codes + first;
     std::uint8_t* const columnwise = columnwise_.codes == nullptr ? nullptr
                                                                   : columnwise_.codes + band.group_first_row * problem_.columns +

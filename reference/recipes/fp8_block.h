@@ -12,6 +12,8 @@
 // and its columnwise codes are the transposed rowwise ones. Columnwise codes are transposed, each group at its own place.
 // Scales lie as scale_shape.h says, each group padded by itself; padding is not written. ZeroSign::positive: the
 // product is fma(x, scale, +0), whose exact zeros are +0.
+//
+// Activation::swiglu: x is what swiglu.h makes of gate and up.
 
 #include "reference/recipes/quantize.h"
 

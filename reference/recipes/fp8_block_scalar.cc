@@ -5,6 +5,7 @@
 #include "reference/recipes/element_scalar.h"
 #include "reference/recipes/fp8_block.h"
 #include "reference/recipes/per_tensor.h"
+#include "reference/recipes/swiglu.h"
 
 namespace assay::scalar {
 namespace {
@@ -75,6 +76,13 @@ void quantize_direction(const Group& group, Direction direction, float* scales, 
 }  // namespace
 
 void quantize_fp8_block(const QuantizeProblem& problem, const QuantizeOutput& output) {
+  if (problem.config.activation != Activation::off) {
+    const std::vector<std::uint16_t> x = swiglu_rows(problem);
+    QuantizeProblem activated = problem;
+    activated.x = x.data();
+    activated.config.activation = Activation::off;
+    return scalar::quantize_fp8_block(activated, output);
+  }
   const std::vector<std::int64_t> groups = group_rows(problem);
   for (const Direction direction : {Direction::rowwise, Direction::columnwise}) {
     const bool rowwise = direction == Direction::rowwise;

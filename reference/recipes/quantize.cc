@@ -47,6 +47,12 @@ void check_config(const QuantizeConfig& config, Format x_type) {
     require(config.scale_layout == ScaleLayout::compact, "scale_layout", "swizzled", "compact for " + name);
     require(!config.two_dimensional, "two_dimensional", true, "false for " + name);
   }
+  if (config.activation != Activation::off) {
+    const std::string_view activation = name_of(config.activation);
+    require(recipe == Recipe::block_1x128 || recipe == Recipe::block_128x128, "activation", activation, "off for " + name);
+    require(x_type != Format::f32, "activation", activation, "off unless x is bf16 or f16");
+    require(!config.dbias, "dbias", true, "false with activation " + std::string(activation));
+  }
   if (recipe == Recipe::nvfp4) {
     const bool four_over_six = config.four_over_six != FourOverSix::off;
     require(config.nvfp4_e4m3_max == 448 || (config.nvfp4_e4m3_max == 256 && four_over_six), "nvfp4_e4m3_max",
@@ -124,6 +130,7 @@ QuantizeShapes quantize_outputs(const QuantizeProblem& problem) {
   const QuantizeConfig& config = problem.config;
   check_config(config, problem.x_type);
   const auto groups = checked_group_rows(problem.rows, problem.columns, problem.grouped, problem.splits);
+  checked_product(problem.rows * problem.columns, 8 * matrices_in_x(config.activation), "rows", problem.rows);
   if (config.recipe == Recipe::nvfp4) check_nvfp4_packing(problem, groups);
   check_draws(problem);
 
@@ -167,7 +174,8 @@ QuantizeShapes check_quantize(const QuantizeProblem& problem, const QuantizeOutp
   std::int64_t used_rows = 0;  // rows beyond the groups are not read, so x may end there
   for (const std::int64_t rows : groups) used_rows += rows;
 
-  require_buffer(problem.x, used_rows * problem.columns, bytes_of_element(problem.x_type), "x");
+  require_buffer(problem.x, used_rows * problem.columns * matrices_in_x(config.activation), bytes_of_element(problem.x_type),
+                 "x");
   if (config.recipe == Recipe::tensor_delayed) require_buffer(problem.scale, group_count, sizeof(float), "scale");
   require_aligned(problem.noop, 1, sizeof(float), "noop");
   if (config.recipe == Recipe::nvfp4) {

@@ -26,6 +26,7 @@ struct QuantizeConfig {
   bool two_dimensional = false;  // mxfp8: 32x32 tiles share a scale; nvfp4: 16x16
   bool dbias = false;            // also sum the columns of each group, in the order of dbias.h
   ZeroSign zero_sign = ZeroSign::kept;
+  Activation activation = Activation::off;  // block recipes: x is computed from gate and up (swiglu.h); without dbias
 
   // nvfp4 only.
   bool hadamard = false;                 // transform 16 rows at a time before the columnwise quantization (bf16 input)
@@ -45,7 +46,7 @@ struct QuantizeDraws {
 struct QuantizeProblem {
   QuantizeConfig config;
   Format x_type = Format::bf16;  // bf16, f16 or f32
-  const void* x = nullptr;       // [rows, columns], row-major
+  const void* x = nullptr;       // [rows, columns], row-major; [rows, 2 columns], gate then up, with an activation
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   bool grouped = false;                    // false: one tensor of all rows, `splits` is not read

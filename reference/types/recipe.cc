@@ -11,6 +11,8 @@ namespace {
 constexpr std::string_view kRecipeNames[] = {"tensor_current", "tensor_delayed", "block_1x128",
                                              "block_128x128",  "mxfp8",          "nvfp4"};
 
+constexpr std::string_view kActivationNames[] = {"off", "swiglu"};
+
 }  // namespace
 
 std::string_view name_of(Recipe recipe) {
@@ -20,5 +22,13 @@ std::string_view name_of(Recipe recipe) {
 }
 
 std::optional<Recipe> recipe_named(std::string_view name) { return named<Recipe>(kRecipeNames, name); }
+
+std::string_view name_of(Activation activation) {
+  const auto index = static_cast<std::uint32_t>(activation);
+  require(index < std::size(kActivationNames), "activation", index, "off (0) or swiglu (1)");
+  return kActivationNames[index];
+}
+
+std::optional<Activation> activation_named(std::string_view name) { return named<Activation>(kActivationNames, name); }
 
 }  // namespace assay

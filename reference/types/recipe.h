@@ -35,6 +35,16 @@ enum class ZeroSign : std::uint32_t {
 // NVFP4 4over6: each block is quantized for a largest code of 6 and of 4, and the smaller error wins.
 enum class FourOverSix : std::uint32_t { off = 0, mean_absolute_error = 1, mean_squared_error = 2 };
 
+// What a quantization computes before it: of a matrix that holds gate and up side by side, x = silu(gate) * up.
+enum class Activation : std::uint32_t { off = 0, swiglu = 1 };
+
+// "off", "swiglu". Errors (InvalidArgument): a value that is none of these.
+std::string_view name_of(Activation activation);
+std::optional<Activation> activation_named(std::string_view name);
+
+// Matrices that lie side by side in what is given for x.
+constexpr int matrices_in_x(Activation activation) { return activation == Activation::off ? 1 : 2; }
+
 // Along which direction elements share a scale, and in which order codes are stored: rowwise along K, columnwise along the rows.
 enum class Direction : std::uint32_t { rowwise = 0, columnwise = 1 };
 
