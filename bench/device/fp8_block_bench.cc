@@ -1,6 +1,6 @@
 // FP8 block scaling on the device: 1x128 and 128x128, each direction and both in one pass, with and without fused dbias, and
-// ragged groups (rows falling as 1/rank, one group in eight empty; no multiple of anything, or promised multiples of 16).
-// Random normal bf16, e4m3 out.
+// ragged groups (rows falling as 1/rank, one group in eight empty; no multiple of anything, or promised multiples of 16); and of x that
+// is computed from gate and up, two matrices of its size. Random normal bf16, e4m3 out.
 //
 // A single case: --benchmark_filter='^1x128 both 32768x7168/'.
 
@@ -21,11 +21,13 @@ struct Case {
   int groups;  // 0: one tensor
   std::int64_t rows, columns;
   std::int64_t multiple = 1;  // of the rows of every group, which is promised
+  bool swiglu = false;
 
   std::string name() const {
     std::string text = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
     text += rowwise && columnwise ? " both" : rowwise ? " rowwise" : " columnwise";
     if (dbias) text += " dbias";
+    if (swiglu) text += " swiglu";
     if (groups != 0) text += std::string(" ") + std::to_string(groups) + " groups";
     if (multiple != 1) text += " of " + std::to_string(multiple) + "s";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
@@ -33,7 +35,11 @@ struct Case {
   Subject subject() const {
     const char* const kernel = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
     std::string options = multiple != 1 ? "rows_of_" + std::to_string(multiple) : "";
-    if (dbias) options += options.empty() ? "dbias" : "+dbias";
+    const auto add_option = [&](bool given, const char* option) {
+      if (given) options += options.empty() ? option : std::string("+") + option;
+    };
+    add_option(dbias, "dbias");
+    add_option(swiglu, "swiglu");
     return {kernel, options, rowwise, columnwise, Format::bf16, groups, rows, columns};
   }
 };
@@ -72,6 +78,7 @@ void quantize_blocks(benchmark::State& state, const Case& c) {
   call.config.rowwise = c.rowwise;
   call.config.columnwise = c.columnwise;
   call.config.dbias = c.dbias;
+  call.config.activation = c.swiglu ? Activation::swiglu : Activation::off;
   call.rows.capacity = c.rows;
   call.rows_multiple = c.multiple;
   call.columns = c.columns;
@@ -85,7 +92,8 @@ void quantize_blocks(benchmark::State& state, const Case& c) {
 
   // Of a small matrix several, so that none is still in L2 when its turn comes.
   const int copies = elements >= 200'000'000 ? 1 : 4;
-  std::int64_t bytes = 2 * elements;
+  const std::int64_t given = matrices_in_x(call.config.activation) * elements;
+  std::int64_t bytes = 2 * given;
   std::vector<DeviceBuffer> buffers;
   std::vector<device::QuantizeCall> calls;
   for (int copy = 0; copy < copies; ++copy) {
@@ -93,7 +101,7 @@ void quantize_blocks(benchmark::State& state, const Case& c) {
       buffers.emplace_back(size);
       return buffers.back().as();
     };
-    call.x = shared_x(elements, copy).as();
+    call.x = shared_x(given, copy).as();
     if (c.rowwise) {
       call.output.rowwise_data = output(elements);
       call.output.rowwise_scale_inv = output(4 * scales_of(c, true, splits).stored);
@@ -128,6 +136,13 @@ void add_all() {
           for (const bool dbias : {false, true}) register_case({recipe, rowwise, true, dbias, groups, rows, 7168, 16});
         }
       }
+      for (const auto& [rowwise, columnwise] : kDirections) {
+        register_case({recipe, rowwise, columnwise, false, 0, rows, 7168, 1, true});
+      }
+      for (const std::int64_t multiple : {1, 16}) {
+        register_case({recipe, true, true, false, 8, rows, 7168, multiple, true});
+      }
+      register_case({recipe, true, false, false, 8, rows, 7168, 1, true});
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #include "device/dequantize/kernels.h"
 #include "device/formats/convert.cuh"
+#include "device/formats/encode_pair.cuh"
 #include "device/support/launch.cuh"
 
 namespace assay::device::dequantization {
@@ -44,26 +45,6 @@ __device__ void decode_pair(std::uint32_t codes, float (&values)[2]) {
 #else
   values[0] = decode_fp8<kData>(codes & 0xFFu);
   values[1] = decode_fp8<kData>(codes >> 8 & 0xFFu);
-#endif
-}
-
-// Two values of 16 bits, that of `low` in the low half.
-template <Format kOut>
-__device__ std::uint32_t encode_pair(float low, float high) {
-#ifdef __CUDA_ARCH__
-  std::uint32_t pair;
-  if constexpr (kOut == Format::bf16) {
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  } else {
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  }
-  return pair;
-#else
-  if constexpr (kOut == Format::bf16) {
-    return encode_bf16(low) | static_cast<std::uint32_t>(encode_bf16(high)) << 16;
-  } else {
-    return encode_f16(low) | static_cast<std::uint32_t>(encode_f16(high)) << 16;
-  }
 #endif
 }
 

@@ -43,6 +43,12 @@ void check_config(const QuantizeConfig& config, Format x_type) {
     refuse(config.scale_layout == ScaleLayout::compact, "scale_layout", "swizzled", "compact for " + name);
     refuse(!config.two_dimensional, "two_dimensional", "true", "false for " + name);
   }
+  if (config.activation != Activation::off) {
+    const std::string activation(name_of(config.activation));
+    refuse(recipe == Recipe::block_1x128 || recipe == Recipe::block_128x128, "activation", activation, "off for " + name);
+    refuse(x_type != Format::f32, "activation", activation, "off unless x is bf16 or f16");
+    refuse(!config.dbias, "dbias", "true", "false with activation " + activation);
+  }
   const bool four_over_six = config.four_over_six != FourOverSix::off;
   if (recipe == Recipe::nvfp4) {
     refuse(config.nvfp4_e4m3_max == 448 || (config.nvfp4_e4m3_max == 256 && four_over_six), "nvfp4_e4m3_max",
@@ -84,7 +90,7 @@ void check_draws(const QuantizeCall& call) {
 void check_sizes(const QuantizeCall& call) {
   check_config(call.config, call.x_type);
   check_draws(call);
-  check_matrix(call.rows, call.columns);
+  check_matrix(call.rows, call.columns * matrices_in_x(call.config.activation));
   if (call.rows_multiple < 1) require(false, "rows_multiple", call.rows_multiple, "a value of at least 1");
   if (call.rows_multiple > kMaxRows) {
     require(false, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));

@@ -18,7 +18,9 @@ namespace assay::device {
 struct QuantizeCall {
   QuantizeConfig config;
   Format x_type = Format::bf16;  // bf16, f16 or f32
-  const void* x = nullptr;       // device, [rows.capacity, columns], 16-byte aligned
+  const void* x =
+      nullptr;  // device, [rows.capacity, columns], 16-byte aligned; with an activation [rows.capacity, 2 columns], gate
+                // then up
   Rows rows;
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Columnwise codes of FP8 blocks rely
                                    // on a multiple of 16: groups are then as fast as one tensor, and quantize() checks the

@@ -32,6 +32,7 @@
 #include "device/support/call_checks.h"
 #include "device/support/call_device.h"
 #include "device/support/launch.cuh"
+#include "device/support/measured_instructions.h"
 
 namespace assay::device {
 namespace by_rule {
@@ -251,18 +252,6 @@ void launch_measures(const RulePlan& plan, const RuleArguments& a, Stream stream
   }
 }
 
-// The tables that the reference predicts from are those of SM90.
-void check_instructions(const RuleProgram& program) {
-  if (!program.approximate) return;
-  int device = 0, major = 0, minor = 0;
-  check_cuda(cudaGetDevice(&device), "ask for the device");
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "ask for the compute capability");
-  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "ask for the compute capability");
-  if (major == 9 && minor == 0) return;
-  throw NotSupported("the approximate instructions of the rule were measured on SM90 alone; this device has compute capability " +
-                     std::to_string(major) + "." + std::to_string(minor));
-}
-
 void check_pointers(const QuantizeByRuleCall& call) {
   if (call.rows.capacity != 0 && call.columns != 0) {
     require_pointer(call.x, "x", static_cast<std::uintptr_t>(wide_bytes(call.x_type)));
@@ -289,7 +278,7 @@ void quantize_by_rule(const QuantizeByRuleCall& call, Stream stream) {
                                    {"output_to.data", call.output_to.data},
                                    {"output_to.scale", call.output_to.scale},
                                    {"status", call.status}});
-  check_instructions(plan.program);
+  if (plan.program.approximate) require_measured_instructions("the rule");
   const RuleArguments a = bound(plan, call.workspace);
   launch_measures(plan, a, stream);
 

@@ -11,7 +11,7 @@
 namespace assay::device {
 
 struct Fp8BlockTiles {
-  const void* x;  // [rows.capacity, columns]
+  const void* x;  // [rows.capacity, columns]; kGatedPart: [rows.capacity, 2 columns], gate then up
   Rows rows;
   std::int64_t columns;
   std::uint32_t column_tiles;  // at least 1, also without columns
@@ -31,11 +31,14 @@ struct Fp8BlockTiles {
   std::uint32_t rows_multiple;  // promised for every group, and checked; or 1
 };
 
-// The parts that a kernel is compiled for. A call may request fewer.
-enum Fp8BlockParts : unsigned { kRowPart = 1, kColumnPart = 2, kDbiasPart = 4 };
+// The parts that a kernel is compiled for. A call may request fewer. kGatedPart: x is computed from gate and up (swiglu.cuh).
+enum Fp8BlockParts : unsigned { kRowPart = 1, kColumnPart = 2, kDbiasPart = 4, kGatedPart = 8 };
 
 // quantize_1x128.cu and quantize_128x128.cu.
 void launch_fp8_block_1x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream);
 void launch_fp8_block_128x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream);
+// quantize_gated_1x128.cu and quantize_gated_128x128.cu: of bf16 or f16, without tile_sums.
+void launch_fp8_block_gated_1x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream);
+void launch_fp8_block_gated_128x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream);
 
 }  // namespace assay::device

@@ -9,6 +9,7 @@
 #include "device/layout/check_rows.h"
 #include "device/quantize/fp8_block/quantize_tiles.cuh"
 #include "device/quantize/quantize.h"
+#include "device/support/measured_instructions.h"
 
 namespace assay::device {
 namespace {
@@ -66,7 +67,10 @@ void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
   tiles.column_tiles = static_cast<std::uint32_t>(column_tiles);
   tiles.blocks = static_cast<std::uint32_t>(windows * column_tiles);
   if (tiles.blocks != 0) {
-    const auto launch = config.recipe == Recipe::block_1x128 ? launch_fp8_block_1x128 : launch_fp8_block_128x128;
+    const bool gated = config.activation != Activation::off, square = config.recipe == Recipe::block_128x128;
+    if (gated) require_measured_instructions("activation swiglu");
+    const auto plain_launch = square ? launch_fp8_block_128x128 : launch_fp8_block_1x128;
+    const auto launch = !gated ? plain_launch : square ? launch_fp8_block_gated_128x128 : launch_fp8_block_gated_1x128;
     launch(tiles, call.x_type, config.output, stream);
   }
   if (dbias) finish_dbias(dbias_of(call), tiles.tile_sums, call.noop, stream, tiles.rows_multiple);

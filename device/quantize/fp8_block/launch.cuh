@@ -46,8 +46,34 @@ void launch_parts(const Fp8BlockTiles& tiles, cudaStream_t stream) {
     }
     if (row && column) return launch_columns<X, F, kSquare, kBoth>(tiles, stream);
     if (column) return launch_columns<X, F, kSquare, kColumnPart>(tiles, stream);
-    return launch_rows<X, F, kSquare>(tiles, stream);
+    return launch_rows<X, F, kSquare, false>(tiles, stream);
   }
+}
+
+// The same for x of 16 bits that is computed from gate and up, without sums.
+template <Format X, Format F, bool kSquare>
+void launch_gated(const Fp8BlockTiles& tiles, cudaStream_t stream) {
+  const bool row = tiles.row_data != nullptr || tiles.row_scale != nullptr;
+  const bool column = tiles.column_data != nullptr || tiles.column_scale != nullptr;
+  constexpr unsigned kBoth = kRowPart | kColumnPart | kGatedPart;
+  if (!tiles.aligned) return launch<X, F, kSquare, kBoth, false>(tiles, stream);
+  if (!column) {
+    if constexpr (kSquare) return launch<X, F, kSquare, kRowPart | kGatedPart, true>(tiles, stream);
+    if constexpr (!kSquare) return launch_rows<X, F, kSquare, true>(tiles, stream);
+  }
+  if (row) return launch_columns<X, F, kSquare, kBoth>(tiles, stream);
+  return launch_columns<X, F, kSquare, kColumnPart | kGatedPart>(tiles, stream);
+}
+
+template <bool kSquare>
+void launch_gated_types(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream) {
+  const bool bf16 = x_type == Format::bf16;
+  if (output == Format::e4m3) {
+    if (bf16) return launch_gated<Format::bf16, Format::e4m3, kSquare>(tiles, stream);
+    return launch_gated<Format::f16, Format::e4m3, kSquare>(tiles, stream);
+  }
+  if (bf16) return launch_gated<Format::bf16, Format::e5m2, kSquare>(tiles, stream);
+  return launch_gated<Format::f16, Format::e5m2, kSquare>(tiles, stream);
 }
 
 template <bool kSquare, Format X>

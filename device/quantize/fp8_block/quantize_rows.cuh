@@ -9,6 +9,7 @@
 //   128x128   a tile a block of 512 threads, 4 rows x 8 columns per thread, one barrier for its amax; 3 tiles per SM.
 //             Ragged: quantize_tiles() of 256 threads, 4 blocks per SM. Where groups meet, a block has
 //             several tiles one after another, and more blocks hide the gaps between them
+//   gated     1x128: gate and up are read, 4 B for 2 (5.03 B/element); of 128x128 quantize_tiles() takes them
 //   order     amax is a maximum of magnitudes: no order can change it
 //   matches   reference/recipes/fp8_block.h
 
@@ -23,19 +24,13 @@ namespace assay::device::fp8_block {
 // 1x128: strips of 64 rows. A thread has 4 rows x 8 columns.
 constexpr int kStripRows = 64;
 
-// The 4 rows of a thread, of which `rows` are there (0 or less: none, but the warp has some); `begin` is the first
-// element.
+// The 4 rows of a thread, as they were loaded, of which `rows` are there (0 or less: none, but the warp has some); `begin` is the
+// first code.
 // The scale of row i goes to a.row_scale[scale_place(i)].
 template <Format X, Format F, class ScalePlace>
-__device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int64_t begin, int rows, bool has_columns, int lane,
-                                               ScalePlace&& scale_place) {
+__device__ __forceinline__ void quantize_words(const Fp8BlockTiles& a, const uint4 (&word)[4], std::int64_t begin, int rows,
+                                               bool has_columns, int lane, ScalePlace&& scale_place) {
   using E = Element<X>;
-  const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
-  uint4 word[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    word[i] = i < rows && has_columns ? __ldcs(reinterpret_cast<const uint4*>(x + i * a.columns * E::kBytes)) : uint4{0, 0, 0, 0};
-  }
   std::uint32_t maximum[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -69,8 +64,35 @@ __device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int6
   }
 }
 
+template <Format X, Format F, class ScalePlace>
+__device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int64_t begin, int rows, bool has_columns, int lane,
+                                               const ScalePlace& scale_place) {
+  using E = Element<X>;
+  const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
+  uint4 word[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    word[i] = i < rows && has_columns ? __ldcs(reinterpret_cast<const uint4*>(x + i * a.columns * E::kBytes)) : uint4{0, 0, 0, 0};
+  }
+  quantize_words<X, F>(a, word, begin, rows, has_columns, lane, scale_place);
+}
+
+// The same of x that is computed from gate and up, from row `first_row` on.
+template <Format X, Format F, class ScalePlace>
+__device__ __forceinline__ void quantize_gated_strip(const Fp8BlockTiles& a, std::int64_t first_row, std::int64_t column,
+                                                     int rows, int lane, const ScalePlace& scale_place) {
+  const bool has_columns = column < a.columns;
+  MatrixPatch<X, 4> patch;
+  const auto* gate = static_cast<const unsigned char*>(a.x) + (2 * first_row * a.columns + column) * Element<X>::kBytes;
+  load_gated_patch<X, true, 4>(patch, gate, a.columns, rows, has_columns ? 8 : 0);
+  uint4 word[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) word[i] = {patch.word[i][0], patch.word[i][1], patch.word[i][2], patch.word[i][3]};
+  quantize_words<X, F>(a, word, first_row * a.columns + column, rows, has_columns, lane, scale_place);
+}
+
 // Of one tensor: a block has a strip.
-template <Format X, Format F>
+template <Format X, Format F, bool kGated>
 __global__ void __launch_bounds__(kThreads, 6) quantize_strips(const __grid_constant__ Fp8BlockTiles a) {
   using Layout = ScaleLayoutOf<Recipe::block_1x128, Direction::rowwise>;
   if (is_skipped(a.noop) || a.columns == 0) return;
@@ -80,8 +102,13 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_strips(const __grid_cons
   const std::int64_t rows = a.rows.capacity - first_row;
   if (rows + first_row % 8 <= 0) return;  // a whole warp
   const std::int64_t column = std::int64_t{column_tile} * kBlock + thread % 16 * 8;
-  quantize_strip<X, F>(a, first_row * a.columns + column, static_cast<int>(min(rows, std::int64_t{4})), column < a.columns, lane,
-                       [&](int row) { return column_tile * Layout::pitch(a.rows.capacity, a.columns) + first_row + row; });
+  const auto scale_place = [&](int row) { return column_tile * Layout::pitch(a.rows.capacity, a.columns) + first_row + row; };
+  if constexpr (kGated) {
+    quantize_gated_strip<X, F>(a, first_row, column, static_cast<int>(min(rows, std::int64_t{4})), lane, scale_place);
+  } else {
+    quantize_strip<X, F>(a, first_row * a.columns + column, static_cast<int>(min(rows, std::int64_t{4})), column < a.columns,
+                         lane, scale_place);
+  }
 }
 
 // Ragged: codes lie where x lies, regardless of the groups; only the place of a row's scale depends on its group. A block
@@ -89,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_strips(const __grid_cons
 constexpr int kSegmentRows = 128;
 static_assert(kSegmentRows <= kThreads);
 
-template <Format X, Format F>
+template <Format X, Format F, bool kGated>
 __global__ void __launch_bounds__(kThreads, 6) quantize_ragged_strips(const __grid_constant__ Fp8BlockTiles a) {
   using Layout = ScaleLayoutOf<Recipe::block_1x128, Direction::rowwise>;
   __shared__ SegmentGroups<Layout::Measure, kSegmentRows> groups;
@@ -106,8 +133,13 @@ __global__ void __launch_bounds__(kThreads, 6) quantize_ragged_strips(const __gr
   const std::int64_t column = std::int64_t{column_tile} * kBlock + thread % 16 * 8;
 #pragma unroll 1
   for (int own_row = thread / 16 * 4; own_row - own_row % 8 < rows; own_row += kStripRows) {  // the same for all lanes of a warp
-    quantize_strip<X, F>(a, (std::int64_t{segment_begin} + own_row) * a.columns + column, min(rows - own_row, 4),
-                         column < a.columns, lane, [&](int row) { return scale_place[own_row + row]; });
+    const auto place = [&](int row) { return scale_place[own_row + row]; };
+    if constexpr (kGated) {
+      quantize_gated_strip<X, F>(a, std::int64_t{segment_begin} + own_row, column, min(rows - own_row, 4), lane, place);
+    } else {
+      quantize_strip<X, F>(a, (std::int64_t{segment_begin} + own_row) * a.columns + column, min(rows - own_row, 4),
+                           column < a.columns, lane, place);
+    }
   }
 }
 
@@ -165,18 +197,20 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm()) quantize_squa
 }
 
 // For 16-bit x, aligned; row_data or row_scale or both are requested.
-template <Format X, Format F, bool kSquare>
+template <Format X, Format F, bool kSquare, bool kGated>
 void launch_rows(const Fp8BlockTiles& tiles, cudaStream_t stream) {
+  static_assert(!kSquare || !kGated);
   if constexpr (kSquare) {
     if (tiles.rows.splits != nullptr) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
     launch_kernel("quantize_squares", quantize_squares<X, F>, tiles.blocks, kSquareThreads, 0, stream, tiles);
   } else if (tiles.rows.splits != nullptr) {
     const auto segments = static_cast<std::uint32_t>(ceil_div(tiles.rows.capacity, kSegmentRows));
-    launch_kernel("quantize_ragged_strips", quantize_ragged_strips<X, F>, max(segments, 1u) * tiles.column_tiles, kThreads, 0,
-                  stream, tiles);
+    launch_kernel("quantize_ragged_strips", quantize_ragged_strips<X, F, kGated>, max(segments, 1u) * tiles.column_tiles,
+                  kThreads, 0, stream, tiles);
   } else {
-    if (tiles.blocks >= 1u << 30) return launch<X, F, kSquare, kRowPart, true>(tiles, stream);
-    launch_kernel("quantize_strips", quantize_strips<X, F>, 2 * tiles.blocks, kThreads, 0, stream, tiles);
+    constexpr unsigned kParts = kGated ? kRowPart | kGatedPart : kRowPart;
+    if (tiles.blocks >= 1u << 30) return launch<X, F, kSquare, kParts, true>(tiles, stream);
+    launch_kernel("quantize_strips", quantize_strips<X, F, kGated>, 2 * tiles.blocks, kThreads, 0, stream, tiles);
   }
 }
 

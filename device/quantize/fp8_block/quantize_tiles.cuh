@@ -28,6 +28,7 @@
 #include "device/layout/scale_layout.cuh"
 #include "device/quantize/fp8_block/amax.cuh"
 #include "device/quantize/fp8_block/column_sums.cuh"
+#include "device/quantize/fp8_block/swiglu.cuh"
 #include "device/quantize/fp8_block/thread_layout.cuh"
 #include "device/quantize/fp8_block/transposed_stores.cuh"
 #include "device/support/launch.cuh"
@@ -191,8 +192,15 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
                                               const Codes& column_codes) {
   const Place place(a, tile, column_tile);
   Patch<X> patch;
-  load_patch<X, kAligned>(patch, static_cast<const unsigned char*>(a.x) + place.patch_begin * Element<X>::kBytes, a.columns,
-                          place.rows - place.row_group * 8, place.columns - place.column_group * 8);
+  if constexpr (kParts & kGatedPart) {
+    // Gate lies before up, in rows twice as long: as many elements further as there are before the patch's row.
+    const std::int64_t gate = place.patch_begin + place.patch_row * a.columns;
+    load_gated_patch<X, kAligned, 8>(patch, static_cast<const unsigned char*>(a.x) + gate * Element<X>::kBytes, a.columns,
+                                     place.rows - place.row_group * 8, place.columns - place.column_group * 8);
+  } else {
+    load_patch<X, kAligned>(patch, static_cast<const unsigned char*>(a.x) + place.patch_begin * Element<X>::kBytes, a.columns,
+                            place.rows - place.row_group * 8, place.columns - place.column_group * 8);
+  }
 
   const Requested<kParts> requested(a);
   if constexpr (kParts & kDbiasPart) {

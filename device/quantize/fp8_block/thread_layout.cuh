@@ -51,6 +51,7 @@ struct Place {
   std::int64_t first_column;  // of the tile
   int rows, columns;          // of the tile, inside the group and the matrix
   std::int64_t patch_begin;   // the patch's first element in the matrix
+  std::int64_t patch_row;     // its first row there
 
   __device__ __forceinline__ Place(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile) {
     thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
@@ -60,6 +61,7 @@ struct Place {
     rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
     columns = static_cast<int>(min(a.columns - first_column, std::int64_t{kBlock}));
     patch_begin = (first_row + row_group * 8) * a.columns + first_column + column_group * 8;
+    patch_row = first_row + row_group * 8;
   }
 };
 

@@ -78,6 +78,13 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 splits=16,144,0,272,16 K=136 data=full_exponent seed=72011",
     "quantize recipe=block_128x128 dbias=1 splits=16,144,0,272,16 K=136 seed=72012",
     "quantize recipe=block_1x128 direction=columnwise splits=40x16,128 K=16 seed=72013",
+    // x from gate and up: of few rows, more than 1000 groups, promised multiples, no columns, columns at any byte, skipped.
+    "quantize recipe=block_1x128 activation=swiglu direction=rowwise R=9 K=136 data=every_special seed=72047",
+    "quantize recipe=block_1x128 activation=swiglu direction=rowwise splits=5,200x0,3 K=8 seed=72048",
+    "quantize recipe=block_128x128 activation=swiglu x_type=f16 splits=16,144,0,272,16 K=136 data=full_exponent seed=72049",
+    "quantize recipe=block_1x128 activation=swiglu direction=columnwise splits=541,64x1 K=64 seed=72050",
+    "quantize recipe=block_1x128 activation=swiglu splits=5,0,3 K=0 seed=72051",
+    "quantize recipe=block_1x128 activation=swiglu R=33 K=27 data=adversarial_gates seed=72052",
     // Tiles one below another in more than one cluster, and rows that end in each part of a window.
     "quantize recipe=block_1x128 R=1037 K=24 data=full_exponent seed=72014",
     "quantize recipe=block_128x128 x_type=f16 otype=e5m2 dbias=1 splits=643,389,1,7,130 K=24 seed=72015", nullptr};

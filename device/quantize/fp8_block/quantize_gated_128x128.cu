@@ -1,0 +1,11 @@
+// Instantiates the kernels of FP8 block scaling for 128x128 blocks of x that is computed from gate and up (swiglu.cuh).
+
+#include "device/quantize/fp8_block/launch.cuh"
+
+namespace assay::device {
+
+void launch_fp8_block_gated_128x128(const Fp8BlockTiles& tiles, Format x_type, Format output, cudaStream_t stream) {
+  fp8_block::launch_gated_types<true>(tiles, x_type, output, stream);
+}
+
+}  // namespace assay::device
