@@ -137,6 +137,14 @@ void require_quantize(const CaseLine& line) {
             "a recipe with further outputs: tensor_current, tensor_delayed, or nvfp4 with an amax that is given");
   }
   require_part_of_quantize(line);
+  const bool activated = line.text("activation") != "off";
+  if (activated) {
+    require(line.text("x_type") != "f32", "x_type", "f32", "bf16 or f16 with activation=" + line.text("activation"));
+    require(line.integer("dbias") == 0, "dbias", "1", "0 with activation=" + line.text("activation"));
+  }
+  if (line.text("data") == "adversarial_gates") {
+    require(activated, "activation", "off", "swiglu with data=adversarial_gates");
+  }
   if (line.text("data") == "adversarial_eps") {
     require(line.real("eps") > 0, "eps", line.text("eps"), "more than 0 with data=adversarial_eps");
   }

@@ -17,7 +17,7 @@ using enum ValueKind;
 constexpr std::string_view kValuePatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special nans ties sparse one_hot clustered every_code integers "
     "block_scales zeros adversarial_midpoints adversarial_amax adversarial_eps adversarial_dbias adversarial_infinities adversarial_four_over_six "
-    "adversarial_transform adversarial_thresholds";
+    "adversarial_transform adversarial_thresholds adversarial_gates";
 constexpr std::string_view kOperandPatterns =
     "uniform normal full_exponent near_underflow subnormals specials every_special sparse one_hot clustered every_code integers wide_sums block_scales "
     "zeros adversarial_output_ties adversarial_alignment adversarial_promotion adversarial_cancelling unit_probes step_edges adversarial_thresholds";
@@ -69,6 +69,9 @@ OpSchema layer_schema(std::string_view op) {
       {"sign_mask", integer, "0", "", "recipe=nvfp4", "signs of the Hadamard transform, bit i set: element i is negated"},
       {"arch", choice, "sm90; recipe=mxfp8: sm100; recipe=nvfp4: sm100", "sm80 sm89 sm90 sm100 sm120", "", "whose arithmetic"},
       {"plan", plan, "none", "", "", "accumulation plan of the product, to be followed; without it the backend follows its own"}};
+  if (op != "linear_dgrad") {
+    keys.push_back({"activation", choice, "off", "off swiglu", "recipe=fp8_block", "swiglu: x holds gate and up side by side, 2 K columns"});
+  }
   if (op != "linear_forward") {
     keys.push_back({"grad_otype", choice, "e4m3; recipe=nvfp4: e2m1", "e4m3 e5m2 e2m1",
                     "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4", "codes of dy"});
@@ -129,6 +132,7 @@ std::vector<OpSchema> make_schema() {
       "apart: given, and for the columns another, 8 times the largest value; single: the same two, one value each for all groups"},
      {"scales", choice, "plain", "plain pow2 edge ones specials negative two_roundings", "recipe=tensor_delayed", "the given scales"},
      {"dbias", integer, "0", "0 1", "", "1: the columns of each group are summed too"},
+     {"activation", choice, "off", "off swiglu", "recipe=block_1x128|block_128x128", "swiglu: x holds gate and up side by side, 2 K columns"},
      {"noop", real, "none", "", "", "value of the skip flag; exactly 1 means that nothing is written"},
      {"zero_sign", choice, "kept", "kept positive free", "", "what becomes of -0; free: either is right"},
      kSplits, kRows, kColumns, kExtraRows, kBeyond,
@@ -285,6 +289,7 @@ std::vector<OpSchema> make_schema() {
       "codes of dy"},
      {"pow2", integer, "0; recipe=fp8_block: 1", "0 1", "recipe=tensor_current|fp8_block", "1: scales are powers of two"},
      {"eps", real, "0", "", "recipe=tensor_current|fp8_block", "amax below this is raised to it"},
+     {"activation", choice, "off", "off swiglu", "recipe=fp8_block", "of steps quantize, forward and wgrad, as of linear_forward"},
      {"bias", integer, "0", "0 1", "", "1: the layer has one, and its gradient is requested"},
      {"noop", real, "none", "", "recipe=tensor_current|tensor_delayed|fp8_block|mxfp8|nvfp4",
       "skip flag of weights and forward: exactly 1 keeps the quantized weights"},

@@ -27,6 +27,12 @@ std::string scaling_words(const CaseLine& line, const std::string& recipe) {
   return pair("pow2", line.text("pow2")) + pair("eps", line.text("eps"));
 }
 
+// Of a step that reads x.
+std::string activation_words(const CaseLine& line, const std::string& step) {
+  const bool reads_x = step == "quantize" || step == "forward" || step == "wgrad";
+  return reads_x && line.text("activation") != "off" ? pair("activation", line.text("activation")) : "";
+}
+
 bool accumulates(const CaseLine& line, int microbatch) {
   const std::string accumulate = line.text("accumulate");
   return accumulate == "1" || (accumulate == "rest" && microbatch > 0);
@@ -40,7 +46,7 @@ std::string quantize_text(const CaseLine& line, const std::string& step) {
                                            : weights             ? std::string("block_128x128")
                                                                  : std::string("block_1x128"));
   text += pair("x_type", line.text("x_type")) + pair("otype", line.text(step == "gradients" ? "grad_otype" : "otype"));
-  text += scaling_words(line, recipe);
+  text += scaling_words(line, recipe) + activation_words(line, step);
   if (recipe == "mxfp8" || recipe == "nvfp4") text += " scale_layout=swizzled";
   if (recipe == "nvfp4" && weights) text += " two_dimensional=1";
   if (recipe == "tensor_delayed") text += pair("scales", line.text("scales"));
@@ -56,7 +62,7 @@ std::string linear_text(const CaseLine& line, const std::string& step, int micro
     text += pair("otype", line.text("otype"));
     if (step != "forward") text += pair("grad_otype", line.text("grad_otype"));
   }
-  text += scaling_words(line, recipe) + pair("bias", line.text("bias"));
+  text += scaling_words(line, recipe) + activation_words(line, step) + pair("bias", line.text("bias"));
   if (step == "forward" && line.has("noop")) text += pair("noop", line.text("noop"));
   if (step == "wgrad") {
     text += pair("d_type", line.text("d_type")) + pair("deferred", line.text("deferred"));

@@ -142,6 +142,11 @@ void quantize_lines(int round, int seed, const CoveringLimits& limits, std::vect
                                {{"recipe=tensor_current", "recipe=block_1x128", "recipe=block_128x128"},
                                 {"R=130 K=272", "splits=5,0,130 K=272", "splits=5,130 K=272", "splits=130,0 K=272"}, kInput, kFp8,
                                 {"", "pow2=1"}, kDirection, {"", "dbias=1"}, noop, {"", "extra_rows=3"}, {"", "outputs=all"}}, seed + 4900, limits));
+  // x computed from gate and up, beside every option that decides what is read or written.
+  append(lines, covering_lines("quantize activation=swiglu",
+                               {{"recipe=block_1x128", "recipe=block_128x128"}, {"R=130 K=144", "splits=1,127,128,129,0 K=160", "splits=5,0,0,7 K=129", "splits=130,33 K=72", "splits=4x0 K=48"},
+                                {"data=uniform", "data=every_special", "data=adversarial_gates"}, {"x_type=bf16", "x_type=f16"}, kFp8, {"", "pow2=1"}, {"", "eps=0.01"}, kDirection,
+                                {"", "outputs=codes", "outputs=scale_inv"}, {"", "noop=0", "noop=1"}, kExtra, {"", "zero_sign=positive", "zero_sign=free"}}, seed + 4950, limits));
 }
 
 void layout_lines(int seed, const CoveringLimits& limits, std::vector<CaseLine>& lines) {

@@ -64,6 +64,12 @@ void generate_linear(const CaseLine& line, Case& result) {
     attributes["eps"] = line.real("eps");
   }
 
+  std::int64_t x_columns = K;
+  if ((forward || wgrad) && line.text("activation") != "off") {
+    attributes["activation"] = line.text("activation");
+    x_columns = matrices_in_x(activation_named(line.text("activation")).value()) * K;
+  }
+
   PatternRequest pattern;
   pattern.pattern = data;
   pattern.type = format_of(line.text("x_type"));
@@ -86,7 +92,7 @@ void generate_linear(const CaseLine& line, Case& result) {
     add_scale("dy");
   }
   if (forward || wgrad) {
-    add("x", rows.total, rows.active, K, forward ? Role::first : Role::second);
+    add("x", rows.total, rows.active, x_columns, forward ? Role::first : Role::second);
     add_scale("x");
   }
   if (!wgrad) {

@@ -83,6 +83,7 @@ std::uint32_t first_specials(const Source& s, std::int64_t row, std::int64_t col
 std::uint32_t subnormals(const Source& s, std::int64_t row, std::int64_t column);
 std::uint32_t adversarial_infinities(const Source& s, std::int64_t row, std::int64_t column);
 std::uint32_t adversarial_transform(const Source& s, std::int64_t row, std::int64_t column);
+std::uint32_t adversarial_gates(const Source& s, std::int64_t row, std::int64_t column);
 std::uint32_t adversarial_cancelling(const Source& s, std::int64_t row, std::int64_t column);
 
 // adversarial_patterns.cc

@@ -240,6 +240,7 @@ constexpr Pattern kPatterns[] = {
     {{"adversarial_dbias", "column sums that tell one order of additions from another"}, adversarial_dbias},
     {{"adversarial_infinities", "columns with infinities of both signs, of one, with sums that overflow, with subnormal sums"}, adversarial_infinities},
     {{"adversarial_transform", "columns whose random Hadamard transform ends at ties and at the last place that is kept"}, adversarial_transform},
+    {{"adversarial_gates", "gate and up of an activation, side by side: special values of both, gates whose exponential is large, ties"}, adversarial_gates},
     {{"adversarial_cancelling", "large products that cancel exactly in every step, and one small one that is the sum"}, adversarial_cancelling},
     {{"adversarial_output_ties", "sums that are ties of the rounding to the type of D"}, adversarial_output_ties},
     {{"adversarial_alignment", "products that the alignment of a step cuts in part"}, adversarial_alignment},

@@ -136,9 +136,11 @@ void generate_quantize(const CaseLine& line, Case& result) {
   if (line.text("four_over_six") != "off") attributes["four_over_six"] = line.text("four_over_six");
   if (line.integer("e4m3_max") != 448) attributes["e4m3_max"] = line.integer("e4m3_max");
   if (line.text("zero_sign") != "kept") attributes["zero_sign"] = line.text("zero_sign");
+  const Activation activation = activation_named(line.text("activation")).value();
+  if (activation != Activation::off) attributes["activation"] = line.text("activation");
 
   const Rows rows = rows_of(line);
-  const std::int64_t columns = line.integer("K");
+  const std::int64_t columns = matrices_in_x(activation) * line.integer("K");
   const auto seed = static_cast<std::uint64_t>(line.integer("seed"));
   PatternRequest pattern;
   const std::string name = line.text("data");

@@ -81,6 +81,34 @@ std::uint32_t adversarial_transform(const Source& s, std::int64_t row, std::int6
   return at == 2 && kind != 0 ? value(1, kind == 2 ? -22 : -23) : 0;
 }
 
+// Gate and up of x = silu(gate) * up, the halves of a row, by tiles of 128 x 128:
+//   0   every special value of gate beside every one of up, in one of 4 places
+//   1   gates whose e^-gate is near the largest of f32, and, of few exponents, where silu underflows; ups that make x a normal value
+//   2   gates that are their own silu, and ups whose product with it is a tie
+//   3   gates between -8 and 8, where silu bends
+std::uint32_t adversarial_gates(const Source& s, std::int64_t row, std::int64_t column) {
+  const FormatFields& f = s.fields;
+  const Words w = s.draw(row, column);
+  const std::int64_t half = s.request.columns / 2, at = column % std::max<std::int64_t>(half, 1);
+  const bool is_up = column >= half, wide = f.bias == 127, negative = w[1] >> 31;
+  switch ((row / 128 + at / 128) % 4) {
+    case 0: {
+      if ((row + at) % 4 != 0) return uniform_bits(s, w, 1);
+      const std::int64_t pair = (row + at) / 4 + 7 * row;
+      return of_kind(s, w, static_cast<int>((is_up ? pair / kinds : pair) % kinds));
+    }
+    case 1:
+      if (is_up) return compose(f, negative, (1u << f.mantissa) + pick(w[0], 1u << f.mantissa), 14 - f.mantissa);
+      return wide ? compose(f, true, 173 + pick(w[0], 7), -1) : compose(f, true, 64 + pick(w[0], 64), -3);
+    case 2: {
+      if (!is_up) return compose(f, false, 3, 4 + static_cast<int>(pick(w[0], 2)));
+      const std::uint32_t one = 1u << f.mantissa;  // odd, below 4/3
+      return compose(f, negative, one + 1 + 2 * pick(w[0], std::max(one / 6, 2u) - 1), -f.mantissa);
+    }
+    default: return uniform_bits(s, w, is_up ? 1 : 3);
+  }
+}
+
 // In every step one product and its negation; what is left is one small product at k = 0. A kernel that multiplies by a scale
 // before summing gets infinities, or loses the small one.
 std::uint32_t adversarial_cancelling(const Source& s, std::int64_t row, std::int64_t column) {

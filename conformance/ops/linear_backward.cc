@@ -74,8 +74,9 @@ void parse_wgrad(const Request& request, WgradCall& call) {
   const LinearRequest& parsed = call.parsed;
   call.operands.dy = request.input("dy").data;
   const TensorView& x = request.input("x", parsed.config.type);
-  if (x.shape.size() != 2 || x.shape[0] != parsed.shape.rows || x.shape[1] != parsed.shape.K) {
-    throw InvalidArgument("in/x", describe(x), "a matrix of the rows of dy and " + std::to_string(parsed.shape.K) + " columns");
+  const std::int64_t width = matrices_in_x(parsed.config.activation) * parsed.shape.K;
+  if (x.shape.size() != 2 || x.shape[0] != parsed.shape.rows || x.shape[1] != width) {
+    throw InvalidArgument("in/x", describe(x), "a matrix of the rows of dy and " + std::to_string(width) + " columns");
   }
   call.operands.x = x.data;
   call.operands.dy_scale = linear_scales(request, parsed, "dy_scale");

@@ -24,6 +24,7 @@ LinearConfig linear_config_of(const Request& request) {
   config.backward_code = request.format_or("grad_otype", code);
   config.force_pow_2_scales = request.flag("pow2", config.powers_of_two());
   config.amax_epsilon = static_cast<float>(request.real_or("eps", 0));
+  config.activation = activation_of(request);
   const std::int64_t mask = request.integer_or("sign_mask", 0);
   require(mask >= 0 && mask <= 0xffff, "attribute sign_mask", mask, "0 to 65535");
   config.hadamard_sign_mask = static_cast<std::uint16_t>(mask);
@@ -50,7 +51,7 @@ void parse_linear(const Request& request, const char* activation, LinearRequest&
   require(shape.N >= 0, "attribute N", shape.N, "0 or more");
   require(shape.K >= 0, "attribute K", shape.K, "0 or more");
   const TensorView& matrix = request.input(activation, config.type);
-  const std::int64_t width = activation[0] == 'x' ? shape.K : shape.N;
+  const std::int64_t width = activation[0] == 'x' ? matrices_in_x(config.activation) * shape.K : shape.N;
   if (matrix.shape.size() != 2 || matrix.shape[1] != width) {
     throw InvalidArgument(std::string("in/") + activation, describe(matrix),
                           "a matrix with " + std::to_string(width) + " columns");

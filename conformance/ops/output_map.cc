@@ -122,8 +122,9 @@ void map_known(OutputMap& map, const Case& problem, const std::string& name, con
     const auto x = problem.in.find("x");
     const auto recipe = recipe_named(text_of(problem, "recipe").value_or(""));
     if (x == problem.in.end() || x->second.shape.size() != 2 || !recipe) return;
+    const auto activation = activation_named(text_of(problem, "activation").value_or("off"));
     map_quantized(map, problem, name, *recipe, splits.value_or(std::vector<std::int64_t>{x->second.shape[0]}),
-                  x->second.shape[1]);
+                  x->second.shape[1] / matrices_in_x(activation.value_or(Activation::off)));
   } else if (problem.op == "grouped_gemm" && (splits || text_of(problem, "grouped_layout"))) {
     const bool weights = text_of(problem, "layout") == "NT", placed = text_of(problem, "grouped_layout").has_value();
     const GroupRows rows = placed ? group_rows_of(Request::read_only(problem)) : GroupRows{};

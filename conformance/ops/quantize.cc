@@ -65,6 +65,7 @@ void parse(const Request& request, Parsed& parsed) {
   QuantizeConfig& config = problem.config;
   config = quantize_config_of(request);
   read_x_and_splits(request, problem, parsed.splits);
+  problem.columns = code_columns(config, request.input("x"));
   const std::int64_t groups = problem.grouped ? static_cast<std::int64_t>(parsed.splits.size()) : 1;
   const std::int64_t elements = request.input("x").elements();
   if (config.recipe == Recipe::tensor_delayed) problem.scale = floats(&request.input("scale", Format::f32, groups));
@@ -173,6 +174,13 @@ void write_outputs(const Request& request, Layer layer) {
 
 }  // namespace
 
+Activation activation_of(const Request& request) {
+  const std::string name = request.text_or("activation", "off");
+  const auto activation = activation_named(name);
+  if (!activation) throw InvalidArgument("attribute activation", "'" + name + "'", "off or swiglu");
+  return *activation;
+}
+
 QuantizeConfig quantize_config_of(const Request& request) {
   QuantizeConfig config;
   config.recipe = recipe_of(request);
@@ -190,8 +198,16 @@ QuantizeConfig quantize_config_of(const Request& request) {
   config.four_over_six = four_over_six_of(request);
   config.nvfp4_e4m3_max = static_cast<float>(request.real_or("e4m3_max", 448));
   config.dbias = request.flag("dbias") || request.wants("dbias");
+  config.activation = activation_of(request);
   config.rowwise = config.columnwise = true;
   return config;
+}
+
+std::int64_t code_columns(const QuantizeConfig& config, const TensorView& x) {
+  if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
+  const int matrices = matrices_in_x(config.activation);
+  require(x.shape[1] % matrices == 0, "in/x", describe(x), "as many columns for gate as for up");
+  return x.shape[1] / matrices;
 }
 
 QuantizeDraws quantize_draws_of(const Request& request, std::int64_t groups) {

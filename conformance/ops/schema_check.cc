@@ -6,6 +6,7 @@
 
 #include "conformance/ops/rule_request.h"
 #include "conformance/ops/tensor_schema.h"
+#include "conformance/ops/words.h"
 #include "reference/types/error.h"
 #include "reference/types/sizes.h"
 
@@ -106,10 +107,12 @@ Shown shown_values(const Request& request) {
     names["K"] = std::max(extent_of(request, "x", 1), extent_of(request, "permuted", 1));
     names["S"] = extent_of(request, "scale_inv", 1);
   }
-  if (request.op() == "quantize_by_rule") {
-    names["H"] = rule_problem_of(request).rule->matrices_in_x();
+  if (request.op() == "quantize" || request.op() == "quantize_by_rule") {
+    names["H"] =
+        request.op() == "quantize" ? matrices_in_x(activation_of(request)) : rule_problem_of(request).rule->matrices_in_x();
     names["K"] = K < 0 ? -1 : K / names["H"];
   }
+  if (request.op().starts_with("linear_")) names["H"] = matrices_in_x(activation_of(request));
   std::erase_if(names, [](const auto& each) { return each.second < 0; });
   shown.grouped = request.in.count("splits") != 0;
   if (request.op() == "quantize_by_rule") take_rule_scales(request, shown);

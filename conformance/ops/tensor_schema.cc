@@ -5,6 +5,7 @@
 
 #include "conformance/ops/grouped_layout.h"
 #include "conformance/ops/rule_request.h"
+#include "conformance/ops/words.h"
 #include "reference/types/error.h"
 
 namespace assay::conformance {
@@ -74,7 +75,7 @@ std::optional<Format> absent_type(std::string_view attribute) {
   return std::nullopt;
 }
 
-// H: matrices side by side in x. S and s: scales as stored, and those that are written. A and a: the same of the amax of the tensor or row.
+// H: matrices side by side in x, as of op quantize. S and s: scales as stored, and those that are written. A and a: the same of the amax of the tensor or row.
 void add_scale_counts(const Request& request, FormulaValues& values) {
   RuleProblem problem = rule_problem_of(request);
   values.names["H"] = problem.rule->matrices_in_x();
@@ -147,6 +148,11 @@ FormulaValues formula_values(const Request& request) {
     values.names["K"] = std::max(extent_of(request, "x", 1), extent_of(request, "permuted", 1));
     values.names["S"] = extent_of(request, "scale_inv", 1);
   }
+  if (request.op() == "quantize") {
+    values.names["H"] = matrices_in_x(activation_of(request));
+    values.names["K"] /= values.names["H"];
+  }
+  if (request.op().starts_with("linear_")) values.names["H"] = matrices_in_x(activation_of(request));
   if (request.op() == "quantize_by_rule") add_scale_counts(request, values);
   return values;
 }

@@ -117,9 +117,9 @@ List quantized(bool rowwise, const std::string& when) {
 OpTensors quantize() {
   OpTensors op{"quantize",
                {"recipe", "otype", "pow2", "eps", "scale_layout", "two_dimensional", "hadamard", "sign_mask", "stochastic", "draws", "direction", "four_over_six",
-                "e4m3_max", "zero_sign", "dbias"},
+                "e4m3_max", "zero_sign", "dbias", "activation"},
                {}, {}};
-  op.in = {{.name = "x", .type = kInputs, .shape = "R,K"},
+  op.in = {{.name = "x", .type = kInputs, .shape = "R,K*H", .help = "H is 2 with an activation, gate then up, else 1"},
            optional_splits(),
            {.name = "scale", .type = "f32", .shape = "G", .when = "recipe=tensor_delayed"},
            {.name = "amax", .type = "f32", .shape = "G or 1", .when = "recipe=nvfp4", .need = Need::optional, .help = "without it that of x"},
@@ -308,17 +308,22 @@ OpTensors grouped_gemm() {
   return op;
 }
 
-const std::vector<std::string_view> kLinearAttributes{"recipe", "itype", "otype", "grad_otype", "pow2", "eps", "sign_mask", "arch", "plan", "bias", "N", "K"};
+const std::vector<std::string_view> kLinearAttributes{"recipe", "itype", "otype", "grad_otype", "pow2", "eps", "sign_mask", "arch", "plan", "bias", "N", "K", "activation"};
 
 TensorSchema rows_by(const char* name, const char* width) {
   return {.name = name, .type = "itype", .shape = std::string("R,") + width, .compared = Compared::group_rows, .written = std::string("sum(r)*") + width};
+}
+TensorSchema given_x() {
+  TensorSchema x = rows_by("x", "K*H");
+  x.help = "H is 2 with an activation, gate then up, else 1";
+  return x;
 }
 TensorSchema scale_of(const char* name) { return {.name = name, .type = "f32", .shape = "G", .when = "recipe=tensor_delayed"}; }
 const TensorSchema kWeights{.name = "w", .type = "itype", .shape = "G*N,K"};
 const TensorSchema kBiasGradient{.name = "dbias", .type = "itype", .shape = "G,N", .when = "bias=1"};
 
 OpTensors linear_forward() {
-  OpTensors op{"linear_forward", kLinearAttributes, {rows_by("x", "K"), kWeights, kSplits}, {rows_by("y", "N")}};
+  OpTensors op{"linear_forward", kLinearAttributes, {given_x(), kWeights, kSplits}, {rows_by("y", "N")}};
   op.attributes.push_back("scale_layout");
   List cache{{.name = "w_rowwise_data", .type = "e2m1", .shape = "G*N,K/2", .when = "in/noop recipe=nvfp4"},
              {.name = "w_rowwise_data", .type = "otype", .shape = "G*N,K", .when = "in/noop recipe!=nvfp4"},
@@ -342,7 +347,7 @@ OpTensors linear_dgrad() {
 }
 
 OpTensors linear_wgrad() {
-  OpTensors op{"linear_wgrad", kLinearAttributes, {rows_by("dy", "N"), rows_by("x", "K"), kSplits, scale_of("dy_scale"), scale_of("x_scale")},
+  OpTensors op{"linear_wgrad", kLinearAttributes, {rows_by("dy", "N"), given_x(), kSplits, scale_of("dy_scale"), scale_of("x_scale")},
                {{.name = "dw", .type = "dtype_d", .shape = "G*N,K"}, kBiasGradient}};
   for (const char* each : {"dtype_d", "accumulate", "deferred"}) op.attributes.push_back(each);
   op.in.push_back({.name = "main_grad", .type = "dtype_d", .shape = "G*N,K", .when = "accumulate=1"});

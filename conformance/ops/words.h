@@ -46,8 +46,12 @@ inline std::vector<std::int64_t> group_rows(const Request& request, std::int64_t
   return request.find_input("splits") == nullptr ? std::vector<std::int64_t>{rows} : request.splits();
 }
 
+Activation activation_of(const Request& request);  // of op quantize, or of a layer
 // What the attributes determine, for any backend. Reads no tensor's contents.
 QuantizeConfig quantize_config_of(const Request& request);  // both directions on
+// Columns of the codes of x, which holds two matrices side by side with an activation. Errors (InvalidArgument): no matrix, or an odd
+// number of columns for two.
+std::int64_t code_columns(const QuantizeConfig& config, const TensorView& x);
 // Which kernel's draws, and for which directions it draws: whichever outputs are requested, these words are taken.
 QuantizeDraws quantize_draws_of(const Request& request, std::int64_t groups);
 DelayedScalingConfig delayed_scaling_config_of(const Request& request);

@@ -86,10 +86,11 @@ struct GroupedLinearOptions {
 };
 
 struct GroupedLinearForward {
-  const void* x = nullptr;                 // [rows.capacity, K]; recipe none: backward reads it again
-  Rows rows;                               // groups as in the options
-  LinearWeights w;                         // always given: a skip flag may renew the cache
-  const void* bias = nullptr;              // [G, N], or
+  const void* x = nullptr;     // [rows.capacity, K]; with config.activation gate and up, [rows.capacity, 2K]; recipe none:
+                               // backward reads it again
+  Rows rows;                   // groups as in the options
+  LinearWeights w;             // always given: a skip flag may renew the cache
+  const void* bias = nullptr;  // [G, N], or
   const void* const* bias_list = nullptr;  // host array [G] of device pointers, each [N]; both null: none
   const float* x_scale = nullptr;          // [G]: tensor_delayed
   const float* w_scale = nullptr;
@@ -111,8 +112,9 @@ struct GroupedLinearBackward {
   const void* dy = nullptr;         // [rows.capacity, N]
   const float* dy_scale = nullptr;  // [G]: tensor_delayed
   float* dy_amax = nullptr;
-  void* dx = nullptr;                 // [rows.capacity, K]; null: dgrad is not requested
-  void* dbias = nullptr;              // [G, N], or
+  void* dx = nullptr;     // [rows.capacity, K]: with config.activation the gradient of what that makes of gate and up;
+                          // null: dgrad is not requested
+  void* dbias = nullptr;  // [G, N], or
   void* const* dbias_list = nullptr;  // host array [G] of device pointers, each [N]; both null: not requested
   void* dw = nullptr;                 // [G*N, K], or
   void* const* dw_list = nullptr;     // host array [G] of device pointers, each [N, K]; both null: not requested

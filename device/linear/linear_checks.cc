@@ -53,6 +53,7 @@ void check_sizes(const LinearCall& call, bool has_rows) {
   }
   addressable(rows.capacity, call.N, "N");
   addressable(rows.capacity, call.K, "K");
+  addressable(rows.capacity, matrices_in_x(call.config.activation) * call.K, "K");
   addressable(weight_rows, call.K, "K");
 }
 

@@ -50,6 +50,12 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
             "refused: the device is sm" + std::to_string(architecture) + ", and quantization and the emulated GEMM need sm80",
             {}};
   }
+  if (config.activation != Activation::off && architecture != 90) {
+    return {LinearVerdict::refused,
+            "refused: the device is sm" + std::to_string(architecture) + ", and the instructions of activation " +
+                std::string(assay::name_of(config.activation)) + " were measured on sm90 alone",
+            {}};
+  }
   if (const std::string why = kernels.missing_code(); !why.empty()) return {LinearVerdict::refused, "refused: " + why, {}};
   std::string own_missing;
   if (config.recipe == LinearRecipe::block && architecture == 90) {

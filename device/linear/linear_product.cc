@@ -21,6 +21,10 @@ void check_linear_config(const LinearConfig& config) {
   if (config.recipe == LinearRecipe::tensor_current || config.recipe == LinearRecipe::block) {
     if (!(config.amax_epsilon >= 0)) require(false, "config.amax_epsilon", shown(config.amax_epsilon), "a value of at least 0");
   }
+  const bool known = config.activation <= Activation::swiglu;
+  require(known, "config.activation", static_cast<std::int64_t>(config.activation), "off (0) or swiglu (1)");
+  require(config.activation == Activation::off || config.recipe == LinearRecipe::block, "config.activation",
+          std::string(assay::name_of(config.activation)), "off for recipe " + std::string(assay::name_of(config.recipe)));
 }
 
 GemmKind product_kind(const LinearConfig& config) {

@@ -29,6 +29,7 @@ QuantizeConfig quantize_config(const LinearConfig& config, LinearTensor tensor, 
     made.force_pow_2_scales = config.powers_of_two();
     made.amax_epsilon = config.amax_epsilon;
   }
+  if (tensor == LinearTensor::activation) made.activation = config.activation;
   if (config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4) made.scale_layout = ScaleLayout::swizzled;
   if (config.recipe == LinearRecipe::nvfp4) {
     made.two_dimensional = tensor == LinearTensor::weight;

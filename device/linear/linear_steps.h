@@ -23,6 +23,10 @@
 //
 // config.architecture is not used: the path determines the arithmetic.
 //
+// With config.activation (block, on SM90) x is given as gate and up [R, 2K]; quantization computes silu(gate) * up as it reads them, in
+// both directions at once where x_columnwise is given. dgrad gives the gradient of that product: the backward of the activation is the
+// caller's.
+//
 // Errors: InvalidArgument, naming the member of the call; NotSupported where the path cannot run, with the reason; on the device,
 // in the status word, as quantize() and the GEMM report them (bad splits; nvfp4 with an odd extent that is packed; rows of a
 // group that the library does not take): the outputs of the step are then invalid.
@@ -97,7 +101,7 @@ struct LinearCall {
 };
 
 struct LinearForwardCall : LinearCall {
-  const void* x = nullptr;                  // [R, K]
+  const void* x = nullptr;                  // [R, K]; with an activation [R, 2K]
   LinearWeights w;                          // not read with a cache
   const QuantizedStorage* cache = nullptr;  // quantized weights, rowwise; null, or recipe none: w is quantized, or used, directly
   const void* bias = nullptr;               // [G, N] or null
@@ -122,7 +126,7 @@ struct LinearDgradCall : LinearCall {
 
 struct LinearWgradCall : LinearCall {
   const void* dy = nullptr;          // [R, N]; with dy_columnwise not read, except for recipe none
-  const void* x = nullptr;           // [R, K]; with x_columnwise not read, except for recipe none
+  const void* x = nullptr;           // [R, K], with an activation [R, 2K]; with x_columnwise not read, except for recipe none
   QuantizedDirection dy_columnwise;  // quantized before; null data: dy is quantized in this step
   QuantizedDirection x_columnwise;
   const float* dy_scale = nullptr;  // tensor_delayed, where dy is quantized in this step

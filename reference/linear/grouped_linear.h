@@ -20,6 +20,9 @@
 //   nvfp4            1x16; columnwise after the     16x16                       arch sm100
 //                    random Hadamard transform
 //
+// With config.activation (block) the x of forward and wgrad is given as gate and up, [R, 2K], and q(x) is that of silu(gate) * up
+// (swiglu.h). dgrad gives the gradient of that product, [R, K]; the backward of the activation itself is not part of the layer.
+//
 // Scales of mxfp8 and nvfp4 lie swizzled. The wgrad of nvfp4 takes bf16 only, as the transform does.
 //
 // A device may sum the bias gradient within the quantization of dy (block scaling: only with dgrad,
@@ -43,7 +46,7 @@ namespace assay {
 struct LinearWeightCache;  // weight_cache.h
 
 struct LinearForward {
-  const void* x = nullptr;                   // [R, K]
+  const void* x = nullptr;                   // [R, K]; with an activation [R, 2K]
   const void* w = nullptr;                   // [G*N, K]; not read, and may be null, with a filled cache
   const LinearWeightCache* cache = nullptr;  // the quantized weights; null, or recipe none: w is quantized, or used, directly
   const void* bias = nullptr;                // [G, N] or null
@@ -63,7 +66,7 @@ void linear_dgrad(const LinearConfig& config, const LinearShape& shape, const Li
 
 struct LinearWgrad {
   const void* dy = nullptr;  // [R, N]
-  const void* x = nullptr;   // [R, K]
+  const void* x = nullptr;   // [R, K]; with an activation [R, 2K]
   const float* dy_scale = nullptr;
   const float* x_scale = nullptr;
   Format dw_type = Format::f32;  // f32 for a main gradient; bf16, f16

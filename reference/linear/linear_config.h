@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "reference/types/format.h"
+#include "reference/types/recipe.h"
 
 namespace assay {
 
@@ -30,6 +31,8 @@ struct LinearConfig {
   std::optional<bool> force_pow_2_scales;  // tensor_current, block; not set: powers_of_two()
   float amax_epsilon = 0;                  // tensor_current, block: 0 or more
   std::uint16_t hadamard_sign_mask = 0;    // nvfp4: bit i set, element i of 16 is negated before the transform
+  // block: x of forward and wgrad is what it makes of gate and up, which are given (spec grouped-linear-1.5).
+  Activation activation = Activation::off;
   std::string_view architecture = "sm90";  // whose arithmetic; mxfp8 and nvfp4 need one that has them, such as "sm100"
 
   // If not set, the default of the frameworks: true for block scaling, false for current scaling (spec per-tensor-1.1).

@@ -68,6 +68,9 @@ void check_config(const LinearConfig& config) {
   if (config.recipe == LinearRecipe::tensor_current || config.recipe == LinearRecipe::block) {
     require(config.amax_epsilon >= 0, "amax_epsilon", config.amax_epsilon, "a value of at least 0");
   }
+  const std::string_view activation = name_of(config.activation);
+  if (config.recipe != LinearRecipe::block)
+    require(config.activation == Activation::off, "activation", activation, "off for " + std::string(name_of(config.recipe)));
 }
 
 void check_shape(const LinearShape& shape) {
@@ -144,6 +147,7 @@ QuantizeProblem quantize_problem(const LinearConfig& config, const Source& sourc
     made.force_pow_2_scales = config.powers_of_two();
     made.amax_epsilon = config.amax_epsilon;
   }
+  if (source.tensor == Tensor::activation) made.activation = config.activation;
   if (has_swizzled_scales(config.recipe)) made.scale_layout = ScaleLayout::swizzled;
   if (config.recipe == LinearRecipe::nvfp4) {
     made.two_dimensional = source.tensor == Tensor::weight;

@@ -223,7 +223,7 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
   step.choose_path(options, GemmLayout::NT, call.dw_type);
   static_cast<device::LinearCall&>(call) = step.call;
   call.dy = request.input("dy").data;
-  const TensorView& x = step.matrix(request, "x", call.K);
+  const TensorView& x = step.matrix(request, "x", step.x_columns());
   require(x.shape[0] == call.rows.capacity, "rows of x", x.shape[0], "the rows of dy, " + std::to_string(call.rows.capacity));
   call.x = x.data;
   call.dy_scale = step.scales(request, "dy_scale");

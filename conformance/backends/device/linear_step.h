@@ -37,11 +37,12 @@ struct Step {
     call.K = request.integer("K");
     require(call.N >= 0, "attribute N", call.N, "0 or more");
     require(call.K >= 0, "attribute K", call.K, "0 or more");
-    call.rows = splits.rows(matrix(request, activation, activation[0] == 'x' ? call.K : call.N).shape[0]);
+    call.rows = splits.rows(matrix(request, activation, activation[0] == 'x' ? x_columns() : call.N).shape[0]);
   }
 
   std::int64_t groups() const { return splits.groups(); }
   std::int64_t weights() const { return groups() * call.N * call.K; }
+  std::int64_t x_columns() const { return matrices_in_x(call.config.activation) * call.K; }
 
   const TensorView& matrix(const Request& request, const char* name, std::int64_t columns) const {
     const TensorView& tensor = request.input(name, call.config.type);

@@ -69,10 +69,9 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   QuantizeConfig& config = call.config;
   const bool per_tensor = is_per_tensor(config.recipe), nvfp4 = config.recipe == Recipe::nvfp4;
   const TensorView& x = request.input("x");
-  if (x.shape.size() != 2) throw InvalidArgument("in/x", describe(x), "a matrix [R,K]");
+  call.columns = code_columns(config, x);
   call.x_type = x.type;
   call.x = x.data;
-  call.columns = x.shape[1];
   const Splits splits(request);
   call.rows = splits.rows(x.shape[0]);
   const int groups = splits.groups();
@@ -81,7 +80,7 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
   }
   const OneAGroup amax(request, "amax", groups, parts), columnwise_amax(request, "columnwise_amax", groups, parts);
   call.noop = floats(request.find_input("noop", Format::f32, 1));
-  const std::int64_t elements = x.elements();
+  const std::int64_t elements = x.elements() / matrices_in_x(config.activation);
   call.rowwise_random = random_bytes(request, "rowwise_random", elements);
   call.columnwise_random = random_bytes(request, "columnwise_random", elements);
 

@@ -9,6 +9,7 @@
 
 #include "conformance/diagnose/explain/candidate.h"
 #include "conformance/diagnose/other_calls/quantize_rules.h"
+#include "conformance/diagnose/other_calls/quantized_matrix.h"
 #include "conformance/ops/words.h"
 #include "reference/layout/swizzle.h"
 #include "reference/recipes/element_scalar.h"
@@ -178,6 +179,7 @@ void add_passed_over(std::vector<Way>& ways) {
 // Of a replay: an amax that is not reset is the largest of the calls so far, on the same groups.
 void add_earlier(const Failure& failure, std::vector<Way>& ways) {
   const auto& earlier = failure.earlier();
+  if (activation_of(failure.request()) != Activation::off) return;  // what lies there is gate and up
   const TensorView& own = failure.request().input("x");
   for (std::size_t back = 1; back <= earlier.size(); ++back) {
     std::vector<TensorView> before;
@@ -318,7 +320,8 @@ void write(const Matrix& m, const Way& way, const OutputPlaces& to, Tensor& tens
 
 bool write_outputs(const Failure& failure, const QuantizeCall& call, const Way& way, Outputs& outputs) {
   const Request& request = failure.request();
-  const TensorView& x = request.input("x");
+  const diagnosis::QuantizedMatrix matrix(request, request.input("x"));
+  const TensorView& x = matrix.view();
   const std::int64_t columns = x.shape.at(1);
   const std::vector<std::int64_t> groups = group_rows(request, x.shape.at(0));
   const bool swizzled = scale_layout_of(request) == ScaleLayout::swizzled;

@@ -7,6 +7,7 @@
 
 #include "conformance/diagnose/other_calls/other_call.h"
 #include "conformance/diagnose/other_calls/quantize_rules.h"
+#include "conformance/diagnose/other_calls/quantized_matrix.h"
 #include "conformance/ops/elements.h"
 #include "conformance/ops/words.h"
 #include "reference/layout/swizzle.h"
@@ -116,7 +117,8 @@ std::optional<QuantizeCall> quantize_call_of(const Suspect& suspect) {
 std::optional<Tensor> quantized_by(const QuantizeRules& rules, const Suspect& suspect) {
   const auto call = quantize_call_of(suspect);
   if (!call) return std::nullopt;
-  const TensorView& x = suspect.request.input("x");
+  const QuantizedMatrix matrix(suspect.request, suspect.request.input("x"));
+  const TensorView& x = matrix.view();
   const bool rowwise = suspect.output.starts_with("rowwise");
   const Written written = suspect.output.ends_with("data") ? Written::codes
                           : suspect.output == "scale"      ? Written::scale

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "conformance/diagnose/other_calls/quantize_rules.h"
+#include "conformance/diagnose/other_calls/quantized_matrix.h"
 #include "conformance/diagnose/trace/trace_parts.h"
 #include "conformance/judge/compare/compare.h"
 #include "conformance/ops/elements.h"
@@ -26,7 +27,11 @@ std::string text_of(const Range& range) {
 class QuantizedTrace {
  public:
   QuantizedTrace(const QuantizedElement& of, std::vector<TraceLine>& lines)
-      : of_(of), config_(quantize_config_of(of.request)), x_(of.request.input("x")), lines_(lines) {
+      : of_(of),
+        config_(quantize_config_of(of.request)),
+        quantized_(of.request, of.request.input("x")),
+        x_(quantized_.view()),
+        lines_(lines) {
     const std::vector<std::int64_t> rows = group_rows(of.request, x_.shape.at(0));
     for (std::int64_t g = 0; g < of.segment.group; ++g) first_row_ += rows[static_cast<std::size_t>(g)];
     rows_ = rows[static_cast<std::size_t>(of.segment.group)];
@@ -37,6 +42,12 @@ class QuantizedTrace {
   }
 
   void run() {
+    if (is_data_ && config_.activation != Activation::off) {
+      const TensorView& given = of_.request.input("x");
+      const std::int64_t gate = (first_row_ + row_) * 2 * columns_ + column_;
+      lines_.push_back({"gate", show_of(given, gate), ""});
+      lines_.push_back({"up", show_of(given, gate + columns_), ""});
+    }
     if (is_data_) {
       lines_.push_back({fmt::format("x of row {}, column {} of the group", row_, column_), show_x(row_, column_), ""});
     }
@@ -67,12 +78,13 @@ class QuantizedTrace {
 
  private:
   float x(std::int64_t r, std::int64_t c) const { return scalar::load(x_.type, x_.data, (first_row_ + r) * columns_ + c); }
-  std::string show_x(std::int64_t r, std::int64_t c) const {
+  std::string show_x(std::int64_t r, std::int64_t c) const { return show_of(x_, (first_row_ + r) * columns_ + c); }
+  static std::string show_of(const TensorView& x, std::int64_t at) {
     Elements elements;
-    elements.type = x_.type;
-    elements.bytes = static_cast<const std::byte*>(x_.data);
-    elements.bits = bits_of(x_.type);
-    return show_element(x_.type, elements[(first_row_ + r) * columns_ + c]);
+    elements.type = x.type;
+    elements.bytes = static_cast<const std::byte*>(x.data);
+    elements.bits = bits_of(x.type);
+    return show_element(x.type, elements[at]);
   }
 
   // Rows and columns of a block.
@@ -179,6 +191,7 @@ class QuantizedTrace {
 
   const QuantizedElement& of_;
   const QuantizeConfig config_;
+  const diagnosis::QuantizedMatrix quantized_;
   const TensorView& x_;
   std::vector<TraceLine>& lines_;
   std::int64_t first_row_ = 0, rows_ = 0, columns_ = 0, row_ = 0, column_ = 0, scale_ = -1;

@@ -10,6 +10,7 @@ void add_catalogued_faults(std::vector<CallFault>& to) {
   add_result_faults(to);
   add_layer_faults(to);
   add_quantize_faults(to);
+  add_activation_faults(to);
   add_rule_faults(to);
   add_replay_faults(to);
   add_index_faults(to);

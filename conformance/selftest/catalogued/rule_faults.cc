@@ -67,7 +67,9 @@ void by_rule(Request& request, const std::string& rule) {
   }
 }
 
-bool is_block(const Request& request) { return is_op_of("quantize", "recipe", "block_1x128")(request); }
+bool is_block(const Request& request) {
+  return is_op_of("quantize", "recipe", "block_1x128")(request) && request.attributes.count("activation") == 0;
+}
 bool is_mx(const Request& request) {
   return is_op_of("quantize", "recipe", "mxfp8")(request) && !request.flag("two_dimensional");
 }

@@ -44,7 +44,7 @@ bool out_of_reach(const Row& row) { return row.found_by.starts_with("out of reac
 TEST(FaultTable, HoldsEveryItem) {
   std::map<std::string, int> met;
   for (const Row& row : rows_of(ASSAY_FAULTS)) ++met[row.item];
-  for (const auto& [letter, last] : std::map<char, int>{{'A', 26}, {'B', 13}, {'C', 20}, {'D', 7}, {'E', 5}}) {
+  for (const auto& [letter, last] : std::map<char, int>{{'A', 26}, {'B', 13}, {'C', 21}, {'D', 7}, {'E', 5}}) {
     for (int number = 1; number <= last; ++number) {
       const std::string item = letter + std::to_string(number);
       EXPECT_GT(met[item], 0) << item;

@@ -101,6 +101,7 @@ const PinnedPattern kPinnedPatterns[] = {
     {"subnormals", 0x8b8fc6002af4d99a},
     {"adversarial_infinities", 0x995cd5e07200c3f8},
     {"adversarial_transform", 0x71ee83273c8eeadb},
+    {"adversarial_gates", 0x124e3e400369bb55},
     {"adversarial_cancelling", 0xb5c63fb167c99df8},
     {"adversarial_midpoints", 0x371878353aefe8e6},
     {"adversarial_amax", 0x6887f14a98f9db01},
@@ -147,11 +148,13 @@ TEST(Patterns, AreFiniteUnlessTheySayOtherwise) {
       const bool codes = info.name == "every_code";
       // f32 has its infinities only where the random half of the word is 0.
       if (!codes || type != Format::f32) {
-        EXPECT_EQ(infinite > 0, has_infinity && (info.name == "specials" || info.name == "every_special" ||
-                                                 info.name == "adversarial_infinities" || codes))
+        EXPECT_EQ(infinite > 0,
+                  has_infinity && (info.name == "specials" || info.name == "every_special" ||
+                                   info.name == "adversarial_infinities" || info.name == "adversarial_gates" || codes))
             << info.name << " " << name_of(type);
       }
-      EXPECT_EQ(nan > 0, has_nan && (info.name == "specials" || info.name == "every_special" || info.name == "nans" || codes))
+      EXPECT_EQ(nan > 0, has_nan && (info.name == "specials" || info.name == "every_special" || info.name == "nans" ||
+                                     info.name == "adversarial_gates" || codes))
           << info.name << " " << name_of(type);
     }
   }
@@ -257,6 +260,45 @@ TEST(Patterns, EveryCodeHasEveryCode) {
     };
     EXPECT_EQ(count(Role::value), std::size_t{1} << width(type)) << name_of(type);
     EXPECT_EQ(count(Role::first), 2 * (std::size_t{fields_of(type).top} + 1)) << name_of(type);  // the finite ones
+  }
+}
+
+// Pairs of gate and up at the same place of both halves of a row.
+TEST(Patterns, GatesMeetEverySpecialUpTheEndsOfTheExponentialAndTies) {
+  for (const Format type : {Format::bf16, Format::f16}) {
+    const PatternRequest request = request_of("adversarial_gates", type, 256, 1040);
+    const auto bits = fill(request);
+    const FormatFields f = fields_of(type);
+    const auto kind_of = [&](std::uint32_t code) {
+      const std::uint32_t magnitude = code & (sign_bit(f) - 1);
+      if (magnitude > f.infinity) return 'n';
+      if (magnitude == f.infinity) return 'i';
+      if (magnitude == f.top) return 'l';
+      if (magnitude == 0) return code == 0 ? '+' : '-';
+      return magnitude < 1u << f.mantissa ? 's' : '.';
+    };
+    std::set<std::pair<char, char>> special;
+    std::set<double> edges;
+    int ties = 0, others = 0;
+    for (std::int64_t r = 0; r < request.rows; ++r) {
+      for (std::int64_t c = 0; c < 520; ++c) {
+        const std::uint32_t gate = bits[static_cast<std::size_t>(r * 1040 + c)],
+                            up = bits[static_cast<std::size_t>(r * 1040 + 520 + c)];
+        const double a = value_of(type, gate), b = value_of(type, up);
+        const std::int64_t tile = (r / 128 + c / 128) % 4;
+        if (tile == 0 && kind_of(gate) != '.' && kind_of(up) != '.') special.insert({kind_of(gate), kind_of(up)});
+        if (tile == 1) edges.insert(a);
+        if (tile != 2) continue;
+        // In the middle of two neighbours: twice as fine it is a value, and no value as it is.
+        const double product = std::fabs(a * b), unit = std::ldexp(1.0, std::ilogb(product) - f.mantissa);
+        (std::fmod(product, unit) == unit / 2 ? ties : others) += 1;
+      }
+    }
+    EXPECT_EQ(special.size(), 36u) << name_of(type);
+    EXPECT_EQ(*edges.begin(), type == Format::bf16 ? -89.5 : -15.875);
+    EXPECT_EQ(*edges.rbegin(), type == Format::bf16 ? -86.5 : -8.0);
+    EXPECT_GT(ties, 10000);
+    EXPECT_EQ(others, 0);
   }
 }
 

@@ -108,7 +108,7 @@ std::string broken(std::string_view pattern, const Content& c, Format type, bool
 // adversarial_patterns_test.cc, and below).
 const std::set<std::string_view> kElsewhere{"uniform", "normal", "clustered", "block_scales", "ties", "adversarial_midpoints", "adversarial_amax",
                                             "adversarial_eps",
-                                            "adversarial_dbias", "adversarial_infinities", "adversarial_four_over_six", "adversarial_transform", "wide_sums", "adversarial_output_ties",
+                                            "adversarial_dbias", "adversarial_infinities", "adversarial_four_over_six", "adversarial_transform", "adversarial_gates", "wide_sums", "adversarial_output_ties",
                                             "adversarial_alignment", "adversarial_promotion", "adversarial_cancelling", "unit_probes", "step_edges", "fused_ties", "adversarial_thresholds"};
 const std::set<std::string_view> kHere{"specials", "every_special", "nans", "subnormals", "near_underflow", "zeros", "sparse", "one_hot",
                                        "integers", "every_code", "full_exponent"};

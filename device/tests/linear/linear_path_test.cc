@@ -125,6 +125,26 @@ TEST(LinearPath, WithoutAKernelOfOurOwn) {
   }
 }
 
+// Its instructions were measured on one architecture, and other recipes have no such quantization.
+TEST(LinearPath, AnActivationRunsOnSm90) {
+  host_device().reset();
+  LinearConfig config;
+  config.recipe = block;
+  config.activation = Activation::swiglu;
+  EXPECT_EQ(device::choose_linear_path(config, {}, 90, host_kernels()).verdict, assay);
+  for (const int architecture : {80, 89, 100, 120}) {
+    const LinearChoice choice = device::choose_linear_path(config, {}, architecture, host_kernels());
+    EXPECT_EQ(choice.verdict, refused);
+    EXPECT_EQ(choice.reason, "refused: the device is sm" + std::to_string(architecture) +
+                                 ", and the instructions of activation swiglu were measured on sm90 alone");
+  }
+  for (const LinearRecipe recipe : kRecipes) {
+    if (recipe == block) continue;
+    config.recipe = recipe;
+    EXPECT_THROW(device::choose_linear_path(config, {}, 90, host_kernels()), device::InvalidArgument) << name_of(recipe);
+  }
+}
+
 TEST(LinearPath, NoLibraryIsAReasonToo) {
   host_device().reset();
   host_device().missing_library = "libcublasLt.so.13: cannot open shared object file";

@@ -40,6 +40,11 @@ std::vector<StepCase> every_case() {
       c.constants = options % 5 == 0;
       c.layer.dw_type = options % 7 == 0 ? Format::bf16 : Format::f32;
       cases.push_back(c);
+      if (recipe == LinearRecipe::block) {
+        c.layer.config.activation = Activation::swiglu;
+        cases.push_back(c);
+        c.layer.config.activation = Activation::off;
+      }
       if (options % 8 != 3) continue;
       c.layer.config.force_pow_2_scales = true;
       c.layer.config.amax_epsilon = 3;

@@ -120,7 +120,8 @@ inline void PrintTo(const Case& c, std::ostream* out) {
        << (!c.config.force_pow_2_scales   ? ""
            : *c.config.force_pow_2_scales ? " pow2"
                                           : " any scales")
-       << " eps=" << c.config.amax_epsilon << " arch=" << c.config.architecture;
+       << " eps=" << c.config.amax_epsilon << " arch=" << c.config.architecture
+       << (c.config.activation == Activation::off ? "" : " swiglu");
 }
 
 // A layer of one recipe, on an architecture that has it.
@@ -150,7 +151,8 @@ inline double drawn(std::uint64_t seed, std::uint64_t index, int amplitude) {
 inline Operands make_operands(const Case& c, std::uint64_t seed = 1) {
   const Layout& l = c.layout;
   const Format type = c.config.type;
-  Operands made{Matrix(type, l.rows() * l.K, 0xff),
+  const std::int64_t x_columns = matrices_in_x(c.config.activation) * l.K;
+  Operands made{Matrix(type, l.rows() * x_columns, 0xff),
                 Matrix(type, l.rows() * l.N, 0xff),
                 Matrix(type, l.groups() * l.N * l.K),
                 Matrix(type, l.groups() * l.N),
@@ -160,8 +162,9 @@ inline Operands make_operands(const Case& c, std::uint64_t seed = 1) {
                 {}};
   for (std::size_t t = 0; t < l.splits.size(); ++t) {
     const int amplitude = static_cast<int>(t % 3) * 4 - 4;
-    for (std::int64_t i = 0; i < l.splits[t] * l.K; ++i)
-      made.x.set(l.first(t) * l.K + i, drawn(seed * 8 + 1, static_cast<std::uint64_t>(l.first(t) * l.K + i), amplitude));
+    for (std::int64_t i = 0; i < l.splits[t] * x_columns; ++i)
+      made.x.set(l.first(t) * x_columns + i,
+                 drawn(seed * 8 + 1, static_cast<std::uint64_t>(l.first(t) * x_columns + i), amplitude));
     for (std::int64_t i = 0; i < l.splits[t] * l.N; ++i)
       made.dy.set(l.first(t) * l.N + i, drawn(seed * 8 + 2, static_cast<std::uint64_t>(l.first(t) * l.N + i), amplitude));
     for (std::int64_t i = 0; i < l.N * l.K; ++i) {

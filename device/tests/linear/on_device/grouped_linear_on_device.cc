@@ -20,14 +20,18 @@ namespace {
 struct DeviceCase {
   LinearRecipe recipe;
   GemmPath path;
+  Activation activation = Activation::off;
 };
-void PrintTo(const DeviceCase& c, std::ostream* out) { *out << name_of(c.recipe) << " " << device::name_of(c.path); }
+void PrintTo(const DeviceCase& c, std::ostream* out) {
+  *out << name_of(c.recipe) << " " << device::name_of(c.path) << (c.activation == Activation::off ? "" : " swiglu");
+}
 
 std::vector<DeviceCase> every_case() {
   std::vector<DeviceCase> cases;
   for (const LinearRecipe recipe : kRecipes) {
     for (const GemmPath path : paths_of(recipe)) cases.push_back({recipe, path});
   }
+  for (const GemmPath path : paths_of(LinearRecipe::block)) cases.push_back({LinearRecipe::block, path, Activation::swiglu});
   return cases;
 }
 
@@ -52,6 +56,7 @@ class OnDevice : public testing::TestWithParam<DeviceCase> {
     const std::int64_t used = std::accumulate(of_groups.begin(), of_groups.end(), std::int64_t{0});
     Case c = make_case(recipe(), of_groups, has_multiples_of_16() ? 272 : 138, has_multiples_of_16() ? 400 : 266, kRows - used);
     c.bias = true;
+    c.config.activation = GetParam().activation;
     return c;
   }
   // Why this recipe does not run through this path here; empty: it does.
