@@ -198,6 +198,7 @@ std::string name_of(const CaseLine& line) {
   }
   if (line.op.starts_with("linear_") && line.has("plan")) name += "/plan";
   if (line.op == "quantize" && line.has("draws") && line.text("draws") != "given") name += "/drawn";
+  if (find_key(op, "activation") != nullptr && line.text("activation") != "off") name += "/activated";
   for (const std::string_view key : {"recipe", "kind", "algorithm", "layout", "x_type", "otype", "dy_type", "d_type"}) {
     if (find_key(op, key) == nullptr || !line.has(key)) continue;
     if (line.op == "grouped_gemm" &&
