@@ -93,11 +93,12 @@ class Build:
 
 
 def failures_of(results: pathlib.Path) -> list[str]:
+    """Those of the program. A failure of the machine, such as no memory for a context, says nothing of it."""
     failures = []
     text = results.read_text() if results.exists() else ""
     for line in text[:text.rfind("\n") + 1].splitlines():  # the last one may still be written
         record = json.loads(line)
-        if record.get("record") == "case" and record["verdict"] not in ("passed", "not run"):
+        if record.get("record") == "case" and record["verdict"] not in ("passed", "not run", "machine failed"):
             why = next((str(each.get("text", each)) for each in record.get("findings", [])), record.get("text", ""))
             failures.append(f"{record['verdict']}: {record.get('case', record['name'])}"[:MOST_OF_A_LINE] + f": {why}"[:MOST_OF_A_LINE])
     return failures
