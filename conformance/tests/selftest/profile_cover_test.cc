@@ -36,7 +36,7 @@ Texts cover_lines(Profile profile) {
 using Killers = std::map<std::string, double>;
 std::map<std::string, Killers> recorded(Profile profile) {
   std::map<std::string, Killers> made;
-  for (const char* file : {"standard.json", "full.json", "full_open.json", "full_rare.json"}) {
+  for (const char* file : {"standard.json", "full.json", "full_open.json", "full_rare.json", "full_activation.json"}) {
     const KillMatrix matrix = read_kill_matrix(std::string(ASSAY_SOURCE_SELFTEST "/") + file);
     for (const KillRow& row : matrix.rows) {
       if (row.family == "benign" || (profile == Profile::smoke && row.family == "rules")) continue;
