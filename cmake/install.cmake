@@ -13,7 +13,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/reference DESTINATION ${CMAKE_INSTALL_IN
         REGEX "/gemm/(error_bound_parts|packed_operand|quantized_output)[.]h$" EXCLUDE
         REGEX "/rules/(code_rounder|preset_text|rule_band|rule_problem|rule_rows)[.]h$" EXCLUDE
         REGEX "/linear/linear_quantization[.]h$" EXCLUDE
-        REGEX "/recipes/(checks|complete_call|dequantize_checks|fast_rows|fp8_tile|nvfp4_[a-z]+|row_bands)[.]h$" EXCLUDE
+        REGEX "/recipes/(checks|complete_call|dequantize_checks|fast_rows|fp8_tile|nvfp4_[a-z]+|row_bands|swiglu)[.]h$" EXCLUDE
         REGEX "/support/text_rows[.]h$" EXCLUDE
         REGEX "/types/named[.]h$" EXCLUDE
         PATTERN "tests" EXCLUDE PATTERN "build*" EXCLUDE)
