@@ -99,22 +99,21 @@ def main(arguments: list[str]) -> int:
 
     build, found, slots = Build(options.build.resolve()), {}, 3 * options.devices
     independence = Build(options.build.resolve(), "device_fp8_block_independence")
-    chosen = ["--cases", *(str(pathlib.Path(each).resolve()) for each in options.cases)] if options.cases else pipeline_faults.CASES
+    chosen = pipeline_faults.chosen_cases(options.cases)
 
     def judge_with(program: pathlib.Path, cases: Sequence[str], text: str, seconds: float) -> str | None:
         """The first failure. Errors: RuntimeError where the machine fails three times."""
         run = ["run", *cases, "--profile", "full", "--backend", "device", "--backend-options", text]
-        for attempt in range(3):
+        for attempt in (1, 2, 3):
             try:
                 failures, _, ended = pipeline_faults.judge(program, seconds, run, 1)
+                break
             except RuntimeError:
-                if attempt == 2:
+                if attempt == 3:
                     raise
-                continue
-            if failures:
-                return failures[0]
-            return None if ended else f"the cases do not end within {seconds} s"
-        return None
+        if failures:
+            return failures[0]
+        return None if ended else f"the cases do not end within {seconds} s"
 
     def judge(program: pathlib.Path, device: int, seconds: float) -> str | None:
         """The first failure of a case that the unchanged program passes, with the same options, on the same device."""

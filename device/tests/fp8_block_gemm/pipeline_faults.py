@@ -39,6 +39,11 @@ MOST_OF_A_LINE = 600
 UNCHANGED = {"name": "unchanged", "file": SOURCE.name, "from": "", "to": ""}
 
 
+def chosen_cases(files: Sequence[str]) -> list[str]:
+    """Words of `assay run`: the cases of these files, or, without any, the FP8 block products of the suite."""
+    return ["--cases", *(str(pathlib.Path(each).resolve()) for each in files)] if files else list(CASES)
+
+
 def faults_of(file: pathlib.Path = HERE / "pipeline_faults.json") -> list[dict[str, str]]:
     return json.loads(file.read_text())["faults"]
 
@@ -152,7 +157,7 @@ def main(arguments: list[str]) -> int:
     if unknown:
         parser.error(f"--only {' '.join(sorted(unknown))}: expected names of pipeline_faults.json")
 
-    chosen = ["--cases", *(str(pathlib.Path(each).resolve()) for each in options.cases)] if options.cases else CASES
+    chosen = chosen_cases(options.cases)
     build, records = Build(options.build.resolve()), []
     with tempfile.TemporaryDirectory() as rooms, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         made = {}

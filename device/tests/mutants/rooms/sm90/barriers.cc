@@ -24,14 +24,14 @@ struct Barrier {
 };
 std::map<std::uint32_t, Barrier> barriers;  // by their addresses
 
-// What the word holds: nobody stores it by chance.
+// What the word of a barrier holds: a value that no kernel stores by accident.
 std::uint64_t token(std::uint32_t at) { return 0xBA22'1E2A'0000'0000u ^ at * 0x9E37'79B9'7F4Au; }
 
 Barrier& barrier_at(std::uint32_t at) {
   if (at % sizeof(std::uint64_t) != 0) fail("a barrier at no multiple of 8 bytes");
   const void* const word = at_address(at, sizeof(std::uint64_t));
   const auto found = barriers.find(at);
-  if (found == barriers.end()) fail("a barrier that nobody has made");
+  if (found == barriers.end()) fail("a barrier that is not initialized");
   const std::uint64_t holds = token(at);
   if (std::memcmp(word, &holds, sizeof holds) != 0) fail("a barrier that something was stored over");
   return found->second;

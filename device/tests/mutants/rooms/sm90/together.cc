@@ -255,7 +255,7 @@ void run_kernel(const Launch& next, const std::function<void()>& thread) {
   for (unsigned left = of_launch(); left != 0;) {
     const unsigned next_place = first_ready();
     if (next_place == kNobody) {  // what runs beside the threads does as late as it can
-      if (!complete_a_copy() && !complete_products()) fail("threads wait for what nobody does");
+      if (!complete_a_copy() && !complete_products()) fail("deadlock: every thread waits");
       continue;
     }
     set_ready(next_place, false);

@@ -8,7 +8,7 @@
 //   by_block           the first block   its first warp          the first lane
 //   by_lane            the first lane    the last block          its last warp
 //
-// A launch ends the program where threads wait for what nobody will do, and where lanes of a warp come to different exchanges.
+// A launch ends the program at a deadlock, and where lanes of a warp come to different exchanges.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 // The kernel's own wgmma.cuh, but for its products, which the host computes.
 
-#define multiply multiply_by_instruction  // nobody calls it: no assembly is made
+#define multiply multiply_by_instruction  // never called: the compiler emits no assembly
 #include_next "device/fp8_block_gemm/wgmma.cuh"
 #undef multiply
 
