@@ -2,8 +2,11 @@
 // A training step by the vendor's kernels, to be timed beside that of the layer (grouped_linear_bench.cc).
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/device/linear_layer.h"
@@ -11,11 +14,49 @@
 
 namespace assay::bench {
 
-// The launches of a step, in order, as recorded from the module.
+// The launches of a step, in order, as recorded from the module. Each quantization has memory of its own here, and a product reads
+// that: the module uses memory again (dy's codes lie where x's were), which a quantization that writes elsewhere would not refill.
 struct Launches {
-  std::vector<device::QuantizeCall> quantizations;
+  struct Quantization {
+    device::QuantizeCall call;  // output: of `operand`, which holds what the module's call wrote
+    std::vector<std::int64_t> splits;
+    std::unique_ptr<QuantizedBuffers> operand;
+  };
+  std::vector<Quantization> quantizations;
   std::vector<device::GroupedGemmCall> products;
   std::vector<bool> is_product;
+  std::map<const void*, const void*> own_memory;  // of each pointer of the module's latest quantizations
+
+  void note(const device::QuantizeCall& call) {
+    std::vector<std::int64_t> splits{call.rows.capacity};
+    if (call.rows.splits != nullptr) {
+      splits.resize(static_cast<std::size_t>(call.rows.groups));
+      check(cudaMemcpy(splits.data(), call.rows.splits, splits.size() * sizeof splits[0], cudaMemcpyDeviceToHost), "cudaMemcpy");
+    }
+    auto operand = std::make_unique<QuantizedBuffers>(call, splits);
+    device::QuantizeCall own = call;
+    own.output = operand->output();
+    device::quantize(own, stream());
+    own_memory[call.output.rowwise_data] = own.output.rowwise_data;
+    own_memory[call.output.columnwise_data] = own.output.columnwise_data;
+    own_memory[call.output.rowwise_scale_inv] = own.output.rowwise_scale_inv;
+    own_memory[call.output.columnwise_scale_inv] = own.output.columnwise_scale_inv;
+    quantizations.push_back({own, std::move(splits), std::move(operand)});
+    is_product.push_back(false);
+  }
+
+  void note(device::GroupedGemmCall call) {
+    for (device::GemmOperand* operand : {&call.x, &call.w, &call.dy}) {
+      for (const void** pointer : {&operand->data, &operand->scale_inv}) {
+        if (*pointer == nullptr) continue;
+        const auto own = own_memory.find(*pointer);
+        if (own == own_memory.end()) throw std::logic_error("a product reads what no quantization of the step wrote");
+        *pointer = own->second;
+      }
+    }
+    products.push_back(call);
+    is_product.push_back(true);
+  }
 };
 inline Launches& noted() {
   static Launches launches;
@@ -23,23 +64,20 @@ inline Launches& noted() {
 }
 inline void note_product(const device::GroupedGemmCall& call, const device::CublasLtSettings& settings,
                          const device::CublasLtAlgorithm* algorithm, device::Stream stream) {
-  noted().products.push_back(call);
-  noted().is_product.push_back(true);
+  noted().note(call);
   device::device_kernels().multiply_by_cublaslt(call, settings, algorithm, stream);
 }
 inline void note_own_product(const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings,
                              device::Stream stream) {
-  noted().products.push_back(call);
-  noted().is_product.push_back(true);
+  noted().note(call);
   device::device_kernels().multiply_by_assay(call, settings, stream);
 }
 inline void note_quantization(const device::QuantizeCall& call, device::Stream stream) {
-  noted().quantizations.push_back(call);
-  noted().is_product.push_back(false);
   device::device_kernels().quantize_with(call, stream);
+  noted().note(call);
 }
 
-// The step of a layer by the vendor's kernels: the same operands in the same memory.
+// The step of a layer by the vendor's kernels, with operands of its own.
 class VendorStep {
  public:
   // Errors: std::exception, the vendor's; std::runtime_error for codes that differ.
@@ -51,24 +89,18 @@ class VendorStep {
     layer.step();
     active_kernels() = device::device_kernels();
     check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
-    launches_ = noted();
+    launches_ = std::exchange(noted(), {});
 
-    for (const device::QuantizeCall& call : launches_.quantizations) {
-      std::vector<std::int64_t> splits{call.rows.capacity};
-      if (call.rows.splits != nullptr) {
-        splits.resize(static_cast<std::size_t>(call.rows.groups));
-        check(cudaMemcpy(splits.data(), call.rows.splits, splits.size() * sizeof splits[0], cudaMemcpyDeviceToHost),
-              "cudaMemcpy");
-      }
-      const VendorChoice choice = choose_route(library, call, splits);
+    for (const Launches::Quantization& one : launches_.quantizations) {
+      const VendorChoice choice = choose_route(library, one.call, one.splits);
       if (!routes_.empty()) routes_ += '+';
       routes_ += name_of(choice.route);
-      device::QuantizeCall own = call;
+      device::QuantizeCall call = one.call;
       if (choice.route == VendorRoute::whole || !choice.same_scales) {  // the products keep their operands
-        buffers_.push_back(std::make_unique<QuantizedBuffers>(call, splits));
-        own.output = buffers_.back()->output();
+        buffers_.push_back(std::make_unique<QuantizedBuffers>(call, one.splits));
+        call.output = buffers_.back()->output();
       }
-      quantizations_.emplace_back(library, own, splits, choice.route);
+      quantizations_.emplace_back(library, call, one.splits, choice.route);
     }
     settings_.bare = true;
     for (device::GroupedGemmCall& product : launches_.products) {
