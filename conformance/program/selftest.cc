@@ -132,8 +132,18 @@ ExitCode report_matrices(const SelftestOptions& options, const MutantLibrary& li
   return conclude(options, library, matrix, {});
 }
 
+// A part of the cases of a record, each with all mutants that it kills: a case is judged without a mutant too, in one part alone.
+std::vector<CaseLine> part_of(std::vector<CaseLine> cases, const ShardChoice& shard) {
+  std::stable_sort(cases.begin(), cases.end(),
+                   [](const CaseLine& a, const CaseLine& b) { return relative_cost(a) > relative_cost(b); });
+  std::vector<CaseLine> part;
+  for (std::size_t i = static_cast<std::size_t>(shard.index); i < cases.size(); i += static_cast<std::size_t>(shard.total))
+    part.push_back(std::move(cases[i]));
+  return part;
+}
+
 // Those that mutants are tried on: of a record its killers alone.
-std::vector<CaseLine> cases_meant(const SelftestOptions& options, const Record& record) {
+std::vector<CaseLine> cases_meant(const SelftestOptions& options, const Record& record, const ShardChoice& shard) {
   if (options.again.empty()) {
     const Profile profile = *profile_named(options.profile);
     return select(options.case_files.empty() ? catalogue(profile) : cases_of_files(options.case_files, profile), options.words)
@@ -144,7 +154,7 @@ std::vector<CaseLine> cases_meant(const SelftestOptions& options, const Record& 
   for (const auto& [id, line] : record.killers) {
     if (texts.insert(line).second) cases.push_back(parse_case_line(line));
   }
-  return select(cases, options.words).cases;
+  return part_of(select(cases, options.words).cases, shard);
 }
 
 // Takes out the cases above --cost-limit; how many they were.
@@ -192,7 +202,7 @@ ExitCode plant_mutants(const SelftestOptions& options, const MutantLibrary& libr
   MutantSelection meant;
   meant.words = options.mutants, meant.families = options.families;
   const ShardChoice shard = options.shard.empty() ? ShardChoice() : shard_of(options.shard);
-  meant.shard = shard.index, meant.shards = shard.total;
+  if (options.again.empty()) meant.shard = shard.index, meant.shards = shard.total;
   for (const std::string& each : options.survivors_of) meant.not_killed_in.push_back(matrix_given("--survivors-of", each));
   meant.killers = options.killers;
   const Proofs proofs = options.unproved ? proofs_of(options, library.mutants()) : Proofs();
@@ -201,7 +211,7 @@ ExitCode plant_mutants(const SelftestOptions& options, const MutantLibrary& libr
   Record record;
   if (!options.again.empty()) record = record_of(recorded = matrix_given("--again", options.again));
   std::vector<const Mutant*> mutants = selected_mutants(library.mutants(), meant);
-  std::vector<CaseLine> lines = cases_meant(options, record);
+  std::vector<CaseLine> lines = cases_meant(options, record, shard);
   if (const std::int64_t left_out = without_costly(options, lines); left_out > 0)
     say("cases of a relative cost above {}: {} left out, {} remain\n", options.cost_limit, left_out, lines.size());
   const std::int64_t fresh =
@@ -297,7 +307,8 @@ void add_selftest_options(cli::App& verb, SelftestOptions& options) {
       ->check(cli::Range(0, 1'000'000'000));
   verb.add_option("--jobs", options.jobs, "Processes at a time; default: as many as there are processors")
       ->check(cli::Range(1, 4096));
-  verb.add_option("--shard", options.shard, "Only the mutants of part I of N, as I/N from 0 to N-1");
+  verb.add_option("--shard", options.shard,
+                  "Only the mutants of part I of N, as I/N from 0 to N-1; of --again those that this part of its cases kills");
   verb.add_option("--seed", options.seed, "Decides the order of cases of about the same cost")
       ->capture_default_str()
       ->check(cli::NonNegativeNumber);

@@ -135,6 +135,20 @@ class Verb(unittest.TestCase):
         self.expect(run("--cases", cover, *chosen), 0, f" {killed} killed")
         self.expect(run(OFFSETS, *chosen, "--again", record), 0, f"{killed} kills made again, 0 lost", f" {killed} killed")
 
+    def test_shards_of_a_record_divide_its_cases(self):
+        record = self.file("record")
+        lines = self.file("lines", "splits_to_offsets splits=299x0,2147483648\nswizzle recipe=mxfp8 splits=17,0,33 K=272 seed=3\n")
+        chosen = ["--mutants", "call.splits_to_offsets.", "--mutants", "call.swizzle.in."]
+        first = run("--cases", lines, *chosen, "--record", record)
+        killed = int(re.search(r"(\d+) killed", first.stdout)[1])
+        said = [run(*chosen, "--again", record, "--shard", f"{i}/2").stdout for i in range(2)]
+        # Each case is judged in one part alone, with all that it kills.
+        self.assertEqual([int(re.search(r"of the record, (\d+) cases", text)[1]) for text in said], [1, 1])
+        again = [int(re.search(r"(\d+) kills made again, 0 lost", text)[1]) for text in said]
+        self.assertEqual(sum(again), killed)
+        self.assertGreater(min(again), 0)
+        self.expect(run(*chosen, "--again", record, "--shard", "2/3"), 4, "nothing selected")
+
     def test_a_kill_that_is_lost_fails(self):
         record = self.file("record")
         run(OFFSETS, "--mutants", BEYOND, "--record", record)
