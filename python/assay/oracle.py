@@ -32,6 +32,21 @@ def resolve(names: Any, name: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def _matrices_in_x(op: str, keys: dict[str, str]) -> int:
+    """2 where x is [R, 2 K], gate then up: with an activation, of the recipe or of the preset's rule."""
+    if op == "quantize":
+        return 1 if keys.get("activation", "off") == "off" else 2
+    return 1 + any(each["name"] == keys.get("preset") and each["activation"] != "" for each in _assay.presets())
+
+
+def _columns(op: str, keys: dict[str, str], x: Any) -> int:
+    """K of a line for x. Raises ValueError: x is gate and up, and has an odd number of columns."""
+    columns, matrices = int(np.shape(x)[1]), _matrices_in_x(op, keys)
+    if columns % matrices != 0:
+        raise ValueError(f"x has the shape {list(np.shape(x))}: expected an even number of columns, gate then up")
+    return columns // matrices
+
+
 def _completed(op: str, keys: dict[str, str], own: dict[str, Any]) -> dict[str, str]:
     """The keys with what the own arrays say: sizes of x, its type, the splits."""
     keys = dict(keys)
@@ -46,10 +61,10 @@ def _completed(op: str, keys: dict[str, str], own: dict[str, Any]) -> dict[str, 
         return keys
     if len(np.shape(x)) != 2:
         raise ValueError(f"x has the shape {list(np.shape(x))}: expected a matrix [rows, columns]")
-    rows, columns = np.shape(x)
-    keys.setdefault("K", str(columns))
+    if "K" not in keys:
+        keys["K"] = str(_columns(op, keys, x))
     if "splits" not in keys:
-        keys.setdefault("R", str(rows))
+        keys.setdefault("R", str(np.shape(x)[0]))
     if "x_type" in known and "x_type" not in keys:
         keys["x_type"] = _formats.to_host(x, "x")[0]
     return keys
@@ -62,8 +77,8 @@ def expect(line: str, **own: Any) -> Arrays:
         line: a case line (`assay list --schema` prints every key), such as "quantize recipe=block_1x128". `preset=` may stand beside
             `recipe=`: the rule of another library (see `presets`) with the blocks of the recipe. Sizes and type of `x` may be left out
             where x is given.
-        own: input tensors by their names in the schema, such as `x` [R, K], `splits` [G], `w_rowwise_data`. Types and shapes
-            are those of the line. FP8, FP4 and E8M0 are codes: float8 dtypes, or bytes (uint8; two FP4 codes a byte, the lower
+        own: input tensors by their names in the schema, such as `x` [R, K] (with an activation [R, 2 K], gate then up), `splits` [G],
+            `w_rowwise_data`. Types and shapes are those of the line. FP8, FP4 and E8M0 are codes: float8 dtypes, or bytes (uint8; two FP4 codes a byte, the lower
             column in the low bits). Inputs that are not given are those that the line generates.
 
     Returns:
@@ -135,7 +150,7 @@ def quantize(x: Any, recipe: str | None = None, *, preset: str | None = None, di
     """Codes and scales of a matrix, bit for bit those of the specification.
 
     Args:
-        x: [R, K], f32, f16 or bf16.
+        x: [R, K], f32, f16 or bf16; with an activation [R, 2 K], gate then up.
         recipe: "tensor_current", "tensor_delayed", "block_1x128", "block_128x128", "mxfp8" or "nvfp4".
         preset: the scale rule of another library instead (`presets()` lists them); `recipe` then gives the blocks.
         direction: "rowwise" or "columnwise": one of them; `expect` gives both at once.
@@ -143,7 +158,8 @@ def quantize(x: Any, recipe: str | None = None, *, preset: str | None = None, di
         otype: type of the codes, "e4m3" or "e5m2"; "e2m1" in nvfp4. With `preset` any that the preset has.
         amax: f32 [G], nvfp4 and presets with an outer amax: used in place of that of x.
         scale: f32 [G], tensor_delayed: the scales.
-        options: further keys of the op, such as pow2=1, eps=1e-4, scale_layout="swizzled" (`assay list --schema --op quantize`).
+        options: further keys of the op, such as pow2=1, eps=1e-4, scale_layout="swizzled", activation="swiglu" (block recipes: codes of
+            silu(gate) * up; `assay list --schema --op quantize`).
 
     Raises:
         ValueError, TypeError, NotImplementedError: as `expect`.
@@ -160,7 +176,8 @@ def quantize(x: Any, recipe: str | None = None, *, preset: str | None = None, di
     made = expect(_lines.line_of("quantize", keys), **own)
     default = "e2m1" if recipe == "nvfp4" else "e4m3"
     used = next((made[name] for name in ("amax", "columnwise_amax") if name in made), amax)
-    height, width = map(int, np.shape(x))
+    op, used_keys = _lines.by_rule("quantize", keys)
+    height, width = int(np.shape(x)[0]), _columns(op, used_keys, x)
     return Quantized(made.codes, made.scale_inv, preset or recipe or "", otype or default, height, width, direction,
                      None if splits is None else rows, keys.get("scale_layout", "compact"), used)
 

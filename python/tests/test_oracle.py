@@ -84,6 +84,43 @@ def test_what_makes_no_sense_is_named(line, said):
         assay.expect(line, x=np.ones((4, 128), np.float32))
 
 
+def gate_and_up(rows, columns, dtype):
+    """Gate then up [rows, 2 columns], with silu(gate) = gate or -0: 1 + exp(-gate) is 1 in f32 from 32 on, infinite at -128."""
+    rng = np.random.default_rng(8)
+    gate = np.where(rng.random((rows, columns)) < 0.3, -128, rng.integers(32, 256, (rows, columns)))
+    up = rng.integers(-255, 256, (rows, columns)) / 64
+    return np.concatenate([gate, up], axis=1).astype(dtype), np.where(gate > 0, gate, 0) * up
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
+@pytest.mark.parametrize("columns", [272, 8])
+def test_codes_of_an_activation(dtype, columns):
+    x, product = gate_and_up(33, columns, dtype)
+    want_codes, want_scales = formulas.block_1x128(product.astype(dtype).astype(np.float32))
+    made = assay.quantize(x, recipe="block_1x128", activation="swiglu")
+    np.testing.assert_array_equal(made.codes & 0x7F, want_codes & 0x7F)
+    np.testing.assert_array_equal((made.codes >> 7)[product != 0], (want_codes >> 7)[product != 0])  # the sign of 0 is -0 * up
+    np.testing.assert_array_equal(made.scale_inv[:, :33], want_scales)
+    assert (made.rows, made.columns) == (33, columns)
+    np.testing.assert_array_equal(assay.dequantize(made) != 0, (want_codes & 0x7F) != 0)
+    both = assay.expect("quantize recipe=block_1x128 activation=swiglu", x=x)
+    np.testing.assert_array_equal(both.rowwise_data, made.codes)
+    assert both.columnwise_data.shape == (columns, 33)
+
+
+def test_gate_and_up_of_a_preset():
+    x, product = gate_and_up(16, 256, ml_dtypes.bfloat16)
+    made = assay.quantize(x, recipe="block_1x128", preset="sglang.swiglu.triton")
+    assert (made.rows, made.columns, made.codes.shape) == (16, 256, (16, 256))
+    np.testing.assert_array_equal((made.codes & 0x7F) != 0, product != 0)
+
+
+@pytest.mark.parametrize("line", ["quantize recipe=block_1x128 activation=swiglu", "quantize_by_rule preset=sglang.swiglu.triton"])
+def test_gate_without_up(line):
+    with pytest.raises(ValueError, match=r"x has the shape \[4, 31\]: expected an even number of columns, gate then up"):
+        assay.expect(line, x=np.ones((4, 31), np.float16))
+
+
 def test_an_input_that_is_none_of_the_op():
     with pytest.raises(ValueError, match="'scale' is no input .*: expected one of x"):
         assay.expect("quantize recipe=mxfp8", x=np.ones((4, 32), np.float32), scale=np.ones(1, np.float32))
