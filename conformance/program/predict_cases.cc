@@ -9,6 +9,7 @@
 #include "conformance/judge/judge.h"
 #include "conformance/suites/parallel_judging.h"
 #include "conformance/suites/progress.h"
+#include "conformance/suites/suite.h"
 #include "conformance/support/interrupt.h"
 #include "conformance/support/standard_output.h"
 #include "reference/support/parallel.h"

@@ -14,7 +14,7 @@
 // An output has two digests, over 0xff and over 0xa5, where the op leaves a part of it untouched (judge/compare/output_digest.h).
 // Predictions are those of one program: of its version and commit, its layer, its files of units and presets.
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include <map>
 #include <memory>
