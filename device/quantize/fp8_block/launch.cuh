@@ -1,10 +1,8 @@
 #pragma once
 // The kernel of a call of FP8 block scaling.
 
-#include <limits>
-
-#include "device/quantize/fp8_block/quantize_clusters.cuh"
 #include "device/quantize/fp8_block/quantize_rows.cuh"
+#include "device/quantize/fp8_block/quantize_stacks.cuh"
 #include "device/quantize/fp8_block/quantize_tiles.cuh"
 
 #if defined(__CUDACC__)
@@ -18,10 +16,18 @@ inline bool has_ragged_columns(const Fp8BlockTiles& tiles) {
           reinterpret_cast<std::uintptr_t>(tiles.column_data) % 16 != 0);
 }
 
+// Whether the kernel of stacks was measured: on others its shared memory may leave a block alone on an SM.
+inline bool takes_stacks() {
+  int device = 0, major = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  return major >= 9;
+}
+
 template <Format X, Format F, bool kSquare, unsigned kParts>
 void launch_columns(const Fp8BlockTiles& tiles, cudaStream_t stream) {
-  if (has_ragged_columns(tiles) && has_clusters() && cluster_blocks(tiles) <= std::numeric_limits<std::int32_t>::max()) {
-    return launch_clusters<X, F, kSquare, kParts>(tiles, stream);
+  if (has_ragged_columns(tiles) && takes_stacks()) {
+    return launch_stacks<X, F, kSquare, kParts>(tiles, stacks_of(tiles), stream);
   }
   launch<X, F, kSquare, kParts, true>(tiles, stream);
 }

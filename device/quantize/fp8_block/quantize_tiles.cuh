@@ -59,7 +59,6 @@ struct TileScratch {
 // Codes of columns in shared memory for quantize_tiles(): 8 rows of a column at a time.
 struct TileCodes {
   uint2* chunks;
-  __device__ __forceinline__ void begin() const {}
   __device__ __forceinline__ void put(int column, int chunk, const uint2& codes) const {
     chunks[code_chunk(column, chunk)] = codes;
   }
@@ -77,14 +76,12 @@ struct Requested {
         sums(kParts & kDbiasPart && a.tile_sums != nullptr) {}
 };
 
-// Scales of 1x128. Returns that of row (lane >> 1) & 7 of the thread's 8; those of columns go to scratch.column_scale.
+// Scale of 1x128 of row (lane >> 1) & 7 of the thread's 8, if rows are requested.
 template <Format X, unsigned kParts>
-__device__ __forceinline__ float find_line_scales(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
-                                                  const Place& place, const Requested<kParts>& requested, const Patch<X>& patch,
-                                                  unsigned char* maxima, TileScratch& scratch) {
+__device__ __forceinline__ float find_row_scale(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
+                                                const Place& place, const Requested<kParts>& requested, const Patch<X>& patch) {
   using E = Element<X>;
   using RowLayout = ScaleLayoutOf<Recipe::block_1x128, Direction::rowwise>;
-  using ColumnLayout = ScaleLayoutOf<Recipe::block_1x128, Direction::columnwise>;
   float scale = 1;
   if (requested.rows) {
     scale = scale_from_amax(row_amax_bits(patch, place.lane), a.max, a.pow2, a.epsilon, E::kMaxBits);
@@ -95,6 +92,17 @@ __device__ __forceinline__ float find_line_scales(const Fp8BlockTiles& a, const 
       __stcs(a.row_scale + base + column_tile * pitch + tile.tile * kBlock + row, reciprocal(scale));
     }
   }
+  return scale;
+}
+
+// Scales of 1x128. Returns that of find_row_scale(); those of columns go to scratch.column_scale.
+template <Format X, unsigned kParts>
+__device__ __forceinline__ float find_line_scales(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
+                                                  const Place& place, const Requested<kParts>& requested, const Patch<X>& patch,
+                                                  unsigned char* maxima, TileScratch& scratch) {
+  using E = Element<X>;
+  using ColumnLayout = ScaleLayoutOf<Recipe::block_1x128, Direction::columnwise>;
+  const float scale = find_row_scale<X>(a, tile, column_tile, place, requested, patch);
   if constexpr (kParts & kColumnPart) {
     if (requested.columns) {
       store_column_maxima(patch, place.lane, place.warp, reinterpret_cast<uint4*>(maxima));
@@ -167,7 +175,6 @@ __device__ __forceinline__ void store_row_codes(const Fp8BlockTiles& a, const Pl
 template <Format X, Format F, bool kSquare, class Codes>
 __device__ __forceinline__ void put_column_codes(const Fp8BlockTiles& a, const Place& place, const Patch<X>& patch, float scale,
                                                  const float* column_scale, bool any_rows, const Codes& column_codes) {
-  column_codes.begin();
   float scales[8];
 #pragma unroll
   for (int c = 0; c < 8; ++c) scales[c] = kSquare ? scale : column_scale[place.column_group * 8 + c];
@@ -183,15 +190,9 @@ __device__ __forceinline__ void put_column_codes(const Fp8BlockTiles& a, const P
   }
 }
 
-// One tile by all threads of a block, except for the columns' codes, which go to `column_codes` without a barrier.
-// `raw` receives a copy of the tile's elements if dbias is requested; TileCodes may use the same memory afterwards. `maxima`
-// has Shared::kMaximaBytes.
-template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned, class Codes>
-__device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
-                                              unsigned char* raw, unsigned char* maxima, TileScratch& scratch,
-                                              const Codes& column_codes) {
-  const Place place(a, tile, column_tile);
-  Patch<X> patch;
+// The elements of a thread.
+template <Format X, unsigned kParts, bool kAligned>
+__device__ __forceinline__ void load_tile(const Fp8BlockTiles& a, const Place& place, Patch<X>& patch) {
   if constexpr (kParts & kGatedPart) {
     // Gate lies before up, in rows twice as long: as many elements further as there are before the patch's row.
     const std::int64_t gate = place.patch_begin + place.patch_row * a.columns;
@@ -201,7 +202,18 @@ __device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const Wind
     load_patch<X, kAligned>(patch, static_cast<const unsigned char*>(a.x) + place.patch_begin * Element<X>::kBytes, a.columns,
                             place.rows - place.row_group * 8, place.columns - place.column_group * 8);
   }
+}
 
+// One tile by all threads of a block, except for the columns' codes, which go to `column_codes` without a barrier.
+// `raw` receives a copy of the tile's elements if dbias is requested; TileCodes may use the same memory afterwards. `maxima`
+// has Shared::kMaximaBytes.
+template <Format X, Format F, bool kSquare, unsigned kParts, bool kAligned, class Codes>
+__device__ __forceinline__ void quantize_tile(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
+                                              unsigned char* raw, unsigned char* maxima, TileScratch& scratch,
+                                              const Codes& column_codes) {
+  const Place place(a, tile, column_tile);
+  Patch<X> patch;
+  load_tile<X, kParts, kAligned>(a, place, patch);
   const Requested<kParts> requested(a);
   if constexpr (kParts & kDbiasPart) {
     if (requested.sums) store_raw(patch, place.row_group * 8, place.column_group, reinterpret_cast<uint4*>(raw));

@@ -47,15 +47,16 @@ using Patch = MatrixPatch<X, 8>;
 // The part of a tile that a thread has.
 struct Place {
   int thread, lane, warp;
-  int column_group, row_group;
-  std::int64_t first_column;  // of the tile
-  int rows, columns;          // of the tile, inside the group and the matrix
-  std::int64_t patch_begin;   // the patch's first element in the matrix
-  std::int64_t patch_row;     // its first row there
+  int column_group, row_group;  // the row group in the tile
+  std::int64_t first_column;    // of the tile
+  int rows, columns;            // of the tile, inside the group and the matrix
+  std::int64_t patch_begin;     // the patch's first element in the matrix
+  std::int64_t patch_row;       // its first row there
 
-  __device__ __forceinline__ Place(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile) {
+  // `unit`: the row group of the block at which the tile begins.
+  __device__ __forceinline__ Place(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile, int unit = 0) {
     thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-    column_group = thread % 16, row_group = thread / 16;
+    column_group = thread % 16, row_group = thread / 16 - unit;
     const std::int64_t first_row = std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kBlock;
     first_column = std::int64_t{column_tile} * kBlock;
     rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));

@@ -225,7 +225,7 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, int which, int) {
     return cudaSuccess;
   }
   if (which == cudaDevAttrMultiProcessorCount && capability != 0) {
-    *value = 4;
+    *value = assay::device::host::multiprocessors;
     return cudaSuccess;
   }
   *value = which == cudaDevAttrComputeCapabilityMajor ? capability / 10 : capability % 10;

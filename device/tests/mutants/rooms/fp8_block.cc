@@ -44,6 +44,20 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 direction=rowwise splits=260x1 K=8 seed=72025",
     "quantize recipe=block_1x128 direction=rowwise splits=5,200x0,3 K=8 seed=72026",
     "quantize recipe=block_128x128 dbias=1 splits=5,200x0,3,130,9 K=8 seed=72027",
+    // Stacks, tall and short ones: of one group whose last row is the first of a stack, and of several; none without rows. Groups that
+    // are just divided and just not. The next group with rows is the last of the 32 that a warp looks at, or behind them.
+    "quantize recipe=block_1x128 direction=columnwise R=1153 K=136 seed=72080",
+    "quantize recipe=block_1x128 direction=columnwise splits=37,1063 K=136 seed=72081",
+    "quantize recipe=block_1x128 direction=columnwise splits=3x0 K=40 seed=72082",
+    "quantize recipe=block_1x128 direction=columnwise splits=5,31x0,7,3 K=40 seed=72083",
+    "quantize recipe=block_1x128 direction=columnwise splits=5,32x0,7,3 K=40 seed=72084",
+    "quantize recipe=block_1x128 direction=columnwise splits=1,30x0,5,7,40x0,3 K=40 seed=72085",
+    "quantize recipe=block_1x128 direction=columnwise splits=20x1 K=8 seed=72086",
+    "quantize recipe=block_1x128 direction=columnwise splits=1000,1024,24 K=136 seed=72087",
+    "quantize recipe=block_1x128 direction=columnwise splits=37,300,200,1203 K=136 seed=72088",
+    // As many groups as a warp has lanes, and too many rows, where a tile is read alone.
+    "quantize recipe=block_1x128 x_type=f32 splits=32x16 K=40 seed=72089",
+    "quantize recipe=block_1x128 x_type=f32 splits=5,17,9 K=24 seed=72090 fault=excess_rows",
     // A split below 0 beside others that fill x: it may count as no row.
     "quantize recipe=block_1x128 splits=0,64x3 K=40 fault=negative_split seed=72030",
     "quantize recipe=block_128x128 direction=rowwise splits=0,17 K=40 fault=negative_split seed=72031",
@@ -166,7 +180,8 @@ void break_promise(Case& problem) {
 }  // namespace
 
 std::uint32_t run(Case& problem) {
-  device::host::compute_capability = 90;  // of the device that has clusters
+  device::host::compute_capability = 90;
+  device::host::multiprocessors = 1;  // so that small calls have short stacks too
   const Promise promise = promise_of(problem);
   if (promise == Promise::broken && !device::host::reversed) break_promise(problem);
   const bool told = promise == Promise::kept && device::host::reversed;
