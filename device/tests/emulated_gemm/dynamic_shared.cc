@@ -50,7 +50,7 @@ void begin_dynamic_shared(unsigned rank, std::size_t bytes) {
   there[rank] = true;
   std::byte* const memory = memory_of(rank);
   std::fill_n(memory - kGuard, kGuard, kValue);
-  std::memset(memory, reversed ? 0x5A : 0xFF, bytes);
+  std::memset(memory, reversed ? found_in_reverse : 0xFF, bytes);
 }
 
 void end_dynamic_shared(unsigned rank) {

@@ -13,6 +13,7 @@
 
 #include "conformance/backends/device/quantize_call.h"
 #include "device/support/error.h"
+#include "device/tests/emulated_gemm/dynamic_shared.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/rooms/in_workspace.h"
 #include "device/tests/mutants/rooms/room.h"
@@ -53,6 +54,7 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 direction=columnwise splits=5,32x0,7,3 K=40 seed=72084",
     "quantize recipe=block_1x128 direction=columnwise splits=1,30x0,5,7,40x0,3 K=40 seed=72085",
     "quantize recipe=block_1x128 direction=columnwise splits=20x1 K=8 seed=72086",
+    "quantize recipe=block_1x128 direction=columnwise splits=5x1 K=8 seed=72091",
     "quantize recipe=block_1x128 direction=columnwise splits=1000,1024,24 K=136 seed=72087",
     "quantize recipe=block_1x128 direction=columnwise splits=37,300,200,1203 K=136 seed=72088",
     // As many groups as a warp has lanes, and too many rows, where a tile is read alone.
@@ -181,7 +183,8 @@ void break_promise(Case& problem) {
 
 std::uint32_t run(Case& problem) {
   device::host::compute_capability = 90;
-  device::host::multiprocessors = 1;  // so that small calls have short stacks too
+  device::host::multiprocessors = 1;   // so that small calls have short stacks too
+  device::host::found_in_reverse = 0;  // a place in a group, for a stack that takes one which nobody has written
   const Promise promise = promise_of(problem);
   if (promise == Promise::broken && !device::host::reversed) break_promise(problem);
   const bool told = promise == Promise::kept && device::host::reversed;
