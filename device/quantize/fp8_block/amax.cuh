@@ -99,16 +99,22 @@ __device__ __forceinline__ std::uint32_t column_amax_bits(const void* maxima, in
   return E::amax_bits(maximum);
 }
 
-// Amax bits of the whole tile, the same in all threads. `warp_amax` is [kWarps]; has a barrier.
+// Amax bits of the elements of a thread.
 template <Format X>
-__device__ __forceinline__ std::uint32_t tile_amax_bits(const Patch<X>& patch, const Place& place, std::uint32_t* warp_amax) {
+__device__ __forceinline__ std::uint32_t patch_amax_bits(const Patch<X>& patch) {
   std::uint32_t maximum = 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
 #pragma unroll
     for (int w = 0; w < Patch<X>::kWords; ++w) maximum = Element<X>::accumulate_absmax(maximum, patch.word[i][w]);
   }
-  const std::uint32_t of_warp = __reduce_max_sync(kAllLanes, Element<X>::amax_bits(maximum));
+  return Element<X>::amax_bits(maximum);
+}
+
+// Amax bits of the whole tile, the same in all threads. `warp_amax` is [kWarps]; has a barrier.
+template <Format X>
+__device__ __forceinline__ std::uint32_t tile_amax_bits(const Patch<X>& patch, const Place& place, std::uint32_t* warp_amax) {
+  const std::uint32_t of_warp = __reduce_max_sync(kAllLanes, patch_amax_bits(patch));
   if (place.lane == 0) warp_amax[place.warp] = of_warp;
   __syncthreads();
   std::uint32_t amax_bits = 0;

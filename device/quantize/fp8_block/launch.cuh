@@ -27,7 +27,7 @@ inline bool takes_stacks() {
 template <Format X, Format F, bool kSquare, unsigned kParts>
 void launch_columns(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   if (has_ragged_columns(tiles) && takes_stacks()) {
-    return launch_stacks<X, F, kSquare, kParts>(tiles, stacks_of(tiles), stream);
+    return launch_stacks<X, F, kSquare, kParts>(tiles, stream);
   }
   launch<X, F, kSquare, kParts, true>(tiles, stream);
 }

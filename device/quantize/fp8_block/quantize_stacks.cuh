@@ -19,6 +19,7 @@
 #include "device/layout/tile_passes.cuh"
 #include "device/quantize/fp8_block/quantize_tiles.cuh"
 #include "device/quantize/fp8_block/ring_stores.cuh"
+#include "device/support/multiprocessors.h"
 
 #if defined(__CUDACC__)
 
@@ -84,13 +85,7 @@ __device__ __forceinline__ void find_column_scales(const Fp8BlockTiles& a, const
 template <Format X>
 __device__ __forceinline__ std::uint32_t pass_amax_bits(const Patch<X>& patch, int thread, unsigned first, unsigned end,
                                                         std::uint32_t* unit_amax) {
-  std::uint32_t maximum = 0;
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-#pragma unroll
-    for (int w = 0; w < Patch<X>::kWords; ++w) maximum = Element<X>::accumulate_absmax(maximum, patch.word[i][w]);
-  }
-  std::uint32_t amax = Element<X>::amax_bits(maximum);
+  std::uint32_t amax = patch_amax_bits(patch);
 #pragma unroll
   for (int step = 8; step != 0; step /= 2) amax = max(amax, __shfl_xor_sync(kAllLanes, amax, step));
   if (thread % 16 == 0) unit_amax[thread / 16] = amax;
@@ -110,21 +105,11 @@ __device__ __forceinline__ float find_pass_scale(const Fp8BlockTiles& a, const P
                                                  std::uint32_t column_tile, const Place& place,
                                                  const Requested<kParts>& requested, const Patch<X>& patch,
                                                  std::uint32_t* unit_amax) {
-  using RowLayout = ScaleLayoutOf<Recipe::block_128x128, Direction::rowwise>;
-  using ColumnLayout = ScaleLayoutOf<Recipe::block_128x128, Direction::columnwise>;
   const unsigned end = pass.starts >> pass.unit[index] >> 1 ? pass.unit[index + 1] : kPassUnits;
   const float scale = scale_from_amax(pass_amax_bits(patch, place.thread, pass.unit[index], end, unit_amax), a.max, a.pow2,
                                       a.epsilon, Element<X>::kMaxBits);
   if (place.row_group == 0 && place.column_group == 0) {
-    const WindowTile& tile = pass.tile[index];
-    const float inverse = reciprocal(scale);
-    if (requested.rows && a.row_scale != nullptr) {
-      __stcs(a.row_scale + RowLayout::pitch(tile.rows, a.columns) * tile.number + column_tile, inverse);
-    }
-    if (requested.columns && a.column_scale != nullptr) {
-      const std::int64_t base = ColumnLayout::factor(a.columns) * tile.before;
-      __stcs(a.column_scale + base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile, inverse);
-    }
+    store_tile_scale(a, pass.tile[index], column_tile, requested, scale);
   }
   return scale;
 }
@@ -232,20 +217,18 @@ __global__ void __launch_bounds__(kThreads, kStacksPerSm)
   }
 }
 
-// Stacks of a launch: tall ones as many as the device holds at once.
-inline Stacks stacks_of(const Fp8BlockTiles& tiles) {
-  int device = 0, sms = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+// Stacks of a launch: tall ones as many as the multiprocessors hold at once.
+inline Stacks stacks_of(const Fp8BlockTiles& tiles, cudaStream_t stream) {
   const std::uint32_t windows = tiles.blocks / tiles.column_tiles;
-  const std::uint32_t held = static_cast<std::uint32_t>(sms * kStacksPerSm) / tiles.column_tiles;
+  const std::uint32_t held = static_cast<std::uint32_t>(multiprocessors_of(stream) * kStacksPerSm) / tiles.column_tiles;
   const std::uint32_t tall = std::max(1u, std::min(held, windows));
   return {tall, windows < 8 * tall ? tall : 4 * tall};
 }
 
 // For aligned 16-bit x.
 template <Format X, Format F, bool kSquare, unsigned kParts>
-void launch_stacks(const Fp8BlockTiles& tiles, const Stacks& stacks, cudaStream_t stream) {
+void launch_stacks(const Fp8BlockTiles& tiles, cudaStream_t stream) {
+  const Stacks stacks = stacks_of(tiles, stream);
   constexpr int kBytes = sizeof(StackShared<kSquare, kParts>);
   const auto kernel = quantize_stacks<X, F, kSquare, kParts>;
   check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes), "cudaFuncSetAttribute");

@@ -124,24 +124,31 @@ __device__ __forceinline__ float find_line_scales(const Fp8BlockTiles& a, const 
   return scale;
 }
 
+// The scale of 128x128 of a tile, in both directions. Called by one thread.
+template <unsigned kParts>
+__device__ __forceinline__ void store_tile_scale(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
+                                                 const Requested<kParts>& requested, float scale) {
+  using RowLayout = ScaleLayoutOf<Recipe::block_128x128, Direction::rowwise>;
+  using ColumnLayout = ScaleLayoutOf<Recipe::block_128x128, Direction::columnwise>;
+  const float inverse = reciprocal(scale);
+  if (requested.rows && a.row_scale != nullptr) {
+    __stcs(a.row_scale + RowLayout::pitch(tile.rows, a.columns) * tile.number + column_tile, inverse);
+  }
+  if (requested.columns && a.column_scale != nullptr) {
+    const std::int64_t base = ColumnLayout::factor(a.columns) * tile.before;
+    __stcs(a.column_scale + base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile, inverse);
+  }
+}
+
 // The scale of 128x128, the same in all threads.
 template <Format X, unsigned kParts>
 __device__ __forceinline__ float find_tile_scale(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile,
                                                  const Place& place, const Requested<kParts>& requested, const Patch<X>& patch,
                                                  TileScratch& scratch) {
-  using RowLayout = ScaleLayoutOf<Recipe::block_128x128, Direction::rowwise>;
-  using ColumnLayout = ScaleLayoutOf<Recipe::block_128x128, Direction::columnwise>;
   const float scale =
       scale_from_amax(tile_amax_bits(patch, place, scratch.warp_amax), a.max, a.pow2, a.epsilon, Element<X>::kMaxBits);
   if (place.thread == kThreads - 1) {
-    const float inverse = reciprocal(scale);
-    if (requested.rows && a.row_scale != nullptr) {
-      __stcs(a.row_scale + RowLayout::pitch(tile.rows, a.columns) * tile.number + column_tile, inverse);
-    }
-    if (requested.columns && a.column_scale != nullptr) {
-      const std::int64_t base = ColumnLayout::factor(a.columns) * tile.before;
-      __stcs(a.column_scale + base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile, inverse);
-    }
+    store_tile_scale(a, tile, column_tile, requested, scale);
   }
   return scale;
 }

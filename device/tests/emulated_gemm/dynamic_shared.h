@@ -9,8 +9,9 @@ namespace assay::device::host {
 inline constexpr unsigned kMostInCluster = 8;
 inline constexpr std::size_t kSharedAlignment = 16;
 
-// What each byte of it holds when a block begins: 0xFF, and where blocks run in reverse order this.
+// Each byte of shared memory when a block begins, where blocks run in reverse order; otherwise 0xFF.
 inline unsigned char found_in_reverse = 0x5A;
+
 // The memory of a block, for all from the first to the last of its threads. A block begins with bytes that it may not count on, and
 // there is a page behind its memory that nothing may touch.
 void begin_dynamic_shared(unsigned rank, std::size_t bytes);

@@ -24,7 +24,6 @@ extern bool reversed;
 
 // Of the device that the host stands for, 90 for 9.0. 0: there is none, and questions about it fail.
 extern int compute_capability;
-inline int multiprocessors = 4;  // of that device
 
 // Counts the blocks that have run or run now, of all kernels.
 extern std::uint64_t blocks_begun;

@@ -13,10 +13,15 @@
 
 #include "conformance/backends/device/quantize_call.h"
 #include "device/support/error.h"
+#include "device/support/multiprocessors.h"
 #include "device/tests/emulated_gemm/dynamic_shared.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/rooms/in_workspace.h"
 #include "device/tests/mutants/rooms/room.h"
+
+namespace assay::device {
+int multiprocessors_of(Stream) { return 1; }  // so that small calls have short stacks too
+}  // namespace assay::device
 
 namespace assay::mutants {
 
@@ -183,8 +188,7 @@ void break_promise(Case& problem) {
 
 std::uint32_t run(Case& problem) {
   device::host::compute_capability = 90;
-  device::host::multiprocessors = 1;   // so that small calls have short stacks too
-  device::host::found_in_reverse = 0;  // a place in a group, for a stack that takes one which nobody has written
+  device::host::found_in_reverse = 0;  // a stack that begins at a place it has not written then begins in a group
   const Promise promise = promise_of(problem);
   if (promise == Promise::broken && !device::host::reversed) break_promise(problem);
   const bool told = promise == Promise::kept && device::host::reversed;
