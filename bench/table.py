@@ -14,7 +14,7 @@ What could not be read is named on stderr, one line per file or benchmark; the r
 
 Labels (bench/device/device_bench.h):
   kernel=1x128 [options=dbias+swizzled] direction=both input=bf16 groups=64 rows=32768 columns=7168    groups=0: one tensor
-                                                        option rows_of_16: the rows of every group are a multiple of 16
+                                                        option rows_of_16: the rows of every group are a multiple of 16; groups_of_32: they are 32
   node=offsets [input=int64] [n=256]                                                                   a node of a graph
   gemm=block layout=TN output=f32 route=direct splits=even groups=4 rows=32768 N=4096 K=7168           grouped GEMM
   regimes=block layout=TN output=bf16 route=direct splits=even groups=8 rows=32768 N=4096 K=7168        the same, short and sustained
@@ -94,8 +94,8 @@ def rate(figure):
 
 
 def dense_of_any_rows(kernel, kernels):
-    """One tensor of the same kernel, for figures of groups whose rows are multiples of something (option rows_of_16)."""
-    options = [option for option in kernel.options.split("+") if option and not option.startswith("rows_of_")]
+    """One tensor of the same kernel, for figures of groups with certain rows (options rows_of_16 and groups_of_32)."""
+    options = [option for option in kernel.options.split("+") if option and not option.startswith(("rows_of_", "groups_of_"))]
     plain = kernels.get((kernel.name, "+".join(options), kernel.input, kernel.direction))
     return None if plain is None else plain.dense
 
@@ -104,7 +104,12 @@ def kernel_rows(kernels, elements):
     rows = []
     for kernel in kernels.values():
         cells = [kernel.name + (" " + kernel.options.replace("+", ", ") if kernel.options else ""), kernel.input, kernel.direction]
-        if kernel.dense is None:
+        one_tensor = kernel.dense or dense_of_any_rows(kernel, kernels)
+        others = [figure for groups, figure in kernel.ragged.items() if groups not in GROUPS]
+        if kernel.dense is None and one_tensor is not None and others:
+            shown = f"{others[0]['of_copy']:.2f} ({rate(others[0]) / rate(one_tensor):.2f} of one tensor)"
+            cells += [f"{others[0]['bytes'] / elements:.2f}", f"{others[0]['median_us']:.1f}", shown, ""]
+        elif kernel.dense is None:
             cells += ["", "", "", ""]
         else:
             options = [option for option in kernel.options.split("+") if option and option != "dbias"]
@@ -123,7 +128,6 @@ def kernel_rows(kernels, elements):
                 if share == "of_bound":
                     shown += " (" + marked(value, 2, met) + " of bound)"
             cells += [f"{kernel.dense['bytes'] / elements:.2f}", f"{kernel.dense['median_us']:.1f}", shown, goal]
-        one_tensor = kernel.dense or dense_of_any_rows(kernel, kernels)
         for groups in GROUPS:
             figure = kernel.ragged.get(groups)
             if figure is None:

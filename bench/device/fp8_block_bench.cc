@@ -1,6 +1,6 @@
 // FP8 block scaling on the device: 1x128 and 128x128, each direction and both in one pass, with and without fused dbias, and
 // ragged groups (rows falling as 1/rank, one group in eight empty; no multiple of anything, or promised multiples of 16); and of x that
-// is computed from gate and up, two matrices of its size. Random normal bf16, e4m3 out.
+// is computed from gate and up, two matrices of its size; and groups of 32 and of 33 rows. Random normal bf16, e4m3 out.
 //
 // A single case: --benchmark_filter='^1x128 both 32768x7168/'.
 
@@ -22,6 +22,7 @@ struct Case {
   std::int64_t rows, columns;
   std::int64_t multiple = 1;  // of the rows of every group, which is promised
   bool swiglu = false;
+  std::int64_t each = 0;  // rows of every group but the last; 0: they fall as 1/rank
 
   std::string name() const {
     std::string text = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
@@ -30,6 +31,7 @@ struct Case {
     if (swiglu) text += " swiglu";
     if (groups != 0) text += std::string(" ") + std::to_string(groups) + " groups";
     if (multiple != 1) text += " of " + std::to_string(multiple) + "s";
+    if (each != 0) text += " of " + std::to_string(each) + " rows";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
   Subject subject() const {
@@ -40,6 +42,7 @@ struct Case {
     };
     add_option(dbias, "dbias");
     add_option(swiglu, "swiglu");
+    add_option(each != 0, each == 32 ? "groups_of_32" : "groups_of_33");
     return {kernel, options, rowwise, columnwise, Format::bf16, groups, rows, columns};
   }
 };
@@ -67,10 +70,17 @@ Scales scales_of(const Case& c, bool rowwise, const std::vector<std::int64_t>& s
   return scales;
 }
 
+std::vector<std::int64_t> splits_of(const Case& c) {
+  if (c.groups == 0) return {c.rows};
+  if (c.each == 0) return zipf_splits(c.groups, c.rows, c.multiple);
+  std::vector<std::int64_t> splits(static_cast<std::size_t>(c.groups), c.each);
+  splits.back() = c.rows - (c.groups - 1) * c.each;
+  return splits;
+}
+
 void quantize_blocks(benchmark::State& state, const Case& c) {
   const std::int64_t elements = c.rows * c.columns;
-  const std::vector<std::int64_t> splits =
-      c.groups == 0 ? std::vector<std::int64_t>{c.rows} : zipf_splits(c.groups, c.rows, c.multiple);
+  const std::vector<std::int64_t> splits = splits_of(c);
   const DeviceBuffer device_splits = on_device(splits);
 
   device::QuantizeCall call;
@@ -143,6 +153,9 @@ void add_all() {
         register_case({recipe, true, true, false, 8, rows, 7168, multiple, true});
       }
       register_case({recipe, true, false, false, 8, rows, 7168, 1, true});
+      for (const std::int64_t each : {32, 33}) {
+        register_case({recipe, true, true, false, static_cast<int>(ceil_div(rows, each)), rows, 7168, 1, false, each});
+      }
     }
   }
 }

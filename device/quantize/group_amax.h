@@ -14,4 +14,8 @@ namespace assay::device {
 void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
                        std::uint32_t* amax_bits, std::uint32_t* status, Stream stream);
 
+// The same into amaxes that are 0 already, or below those of x: one launch.
+void accumulate_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
+                           std::uint32_t* amax_bits, std::uint32_t* status, Stream stream);
+
 }  // namespace assay::device

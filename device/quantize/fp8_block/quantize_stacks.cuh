@@ -19,6 +19,7 @@
 #include "device/layout/tile_passes.cuh"
 #include "device/quantize/fp8_block/quantize_tiles.cuh"
 #include "device/quantize/fp8_block/ring_stores.cuh"
+#include "device/support/launch.cuh"
 #include "device/support/multiprocessors.h"
 
 #if defined(__CUDACC__)

@@ -20,7 +20,8 @@ struct alignas(16) Nvfp4Group {
 
 // Values that depend on the G of a group, nvfp4.h.
 struct alignas(16) Nvfp4Scaling {
-  float amax, scale, inverse, sixth;  // G, S, 1/S, S/6
+  float amax, scale, inverse;  // G, S, 1/S
+  std::uint32_t cuts;          // not 0: codes may be found by cut_codes.cuh
 };
 
 // The kernel: quantize_rows.cuh says which calls `rows` takes.

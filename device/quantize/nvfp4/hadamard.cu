@@ -23,17 +23,20 @@ __global__ void __launch_bounds__(kThreads, ASSAY_NVFP4_MMA ? 5 : 3) find_amaxes
   if (!at.find(a, blockIdx.x, skipped)) return;
   const Lane lane;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const Place place = at.square(lane);
-  Patch<X> patch;
-  load_patch<X, kAligned>(patch, static_cast<const std::uint16_t*>(a.x) + at.begin(place, a.columns), a.columns,
-                          place.rows_inside, place.columns_inside);
-  if (skipped) return;
   std::uint32_t row_amax = 0, column_amax = 0;
-  if (a.row_amax_bits != nullptr) row_amax = own_amax(patch);
-  if (a.column_amax_bits != nullptr) {
-    transform(patch, Factors(a.sign_mask, lane));
-    drop_rows(patch, place.rows_inside);
-    column_amax = own_amax(patch);
+#pragma unroll 1
+  for (int square = 0; square < kSquares; ++square) {
+    const Place place = at.square(lane, square);
+    Patch<X> patch;
+    load_patch<X, kAligned>(patch, static_cast<const std::uint16_t*>(a.x) + at.begin(place, a.columns), a.columns,
+                            place.rows_inside, place.columns_inside);
+    if (skipped) return;
+    if (a.row_amax_bits != nullptr) row_amax = max(row_amax, own_amax(patch));
+    if (a.column_amax_bits != nullptr) {
+      transform(patch, Factors(a.sign_mask, lane));
+      drop_rows(patch, place.rows_inside);
+      column_amax = max(column_amax, own_amax(patch));
+    }
   }
   row_amax = __reduce_max_sync(kAllLanes, row_amax);
   column_amax = __reduce_max_sync(kAllLanes, column_amax);

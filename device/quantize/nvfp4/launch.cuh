@@ -3,7 +3,7 @@
 
 #include "device/quantize/nvfp4/quantize_rows.cuh"
 #include "device/quantize/nvfp4/quantize_tiles.cuh"
-#include "device/support/launch.cuh"
+#include "device/support/early_launch.cuh"
 
 #if defined(__CUDACC__)
 
@@ -17,7 +17,7 @@ void launch_tiles(const Nvfp4Tiles& tiles, cudaStream_t stream) {
     kernel = rows ? quantize_tiles<X, kHadamard, kRounding, kFourOverSix, true, kRowPart | kColumnPart>
                   : quantize_tiles<X, kHadamard, kRounding, kFourOverSix, true, kColumnPart>;
   }
-  launch_kernel("nvfp4: quantize_tiles", kernel, tiles.blocks, kThreads, 0, stream, tiles);
+  launch_kernel_early("nvfp4: quantize_tiles", kernel, tiles.blocks, kThreads, 0, stream, tiles);
 }
 
 template <Format X, bool kHadamard, bool kStochastic, bool kFourOverSix>

@@ -1,5 +1,5 @@
 // NVFP4 on the device: a call as a launch that reads the splits, a pass for the amaxes that were not given, and a
-// pass over rows (quantize_rows.cuh) or tiles (quantize_tiles.cuh).
+// pass over rows (quantize_rows.cuh) or tiles (quantize_tiles.cuh). Each begins while the one before ends (early_launch.cuh).
 
 #include <cfloat>
 #include <cstdint>
@@ -9,9 +9,10 @@
 #include "device/dbias/dbias_tiles.h"
 #include "device/layout/check_rows.h"
 #include "device/quantize/group_amax.h"
+#include "device/quantize/nvfp4/cut_codes.cuh"
 #include "device/quantize/nvfp4/quantize_rows.cuh"
 #include "device/quantize/quantize.h"
-#include "device/support/launch.cuh"
+#include "device/support/early_launch.cuh"
 
 namespace assay::device {
 namespace {
@@ -48,13 +49,14 @@ struct Amaxes {
   float *row_output, *column_output;
   float e4m3_max;
 };
+using nvfp4::codes_may_be_cut;
 __device__ Nvfp4Scaling scaling_of(float amax, float e4m3_max) {
   Nvfp4Scaling scaling;
   scaling.amax = amax;
   scaling.scale = fminf(divide(multiply(6.0f, e4m3_max), amax), FLT_MAX);
   if (amax == 0 || scaling.scale == 0) scaling.scale = 1;
   scaling.inverse = reciprocal(scaling.scale);
-  scaling.sixth = multiply(scaling.scale, float_of_bits(0x3E2A'AAABu));
+  scaling.cuts = codes_may_be_cut(scaling.inverse);
   return scaling;
 }
 __device__ void note_scalings(const Amaxes& amaxes, int groups, Notes* notes) {
@@ -91,6 +93,7 @@ __global__ void __launch_bounds__(kPrepareThreads)
   __shared__ group_detail::BlockScratch<Sums> scratch;
   __shared__ std::uint32_t first_row[kMaxGroups], tiles_before[kMaxGroups];
   const int thread = static_cast<int>(threadIdx.x);
+  wait_for_earlier_kernels();
   if (is_skipped(noop)) {
     if (thread == 0) notes->skip = 1;
     return;
@@ -131,6 +134,7 @@ __global__ void __launch_bounds__(kPrepareThreads)
 static_assert(kPrepareThreads >= kMaxGroups);
 
 __global__ void __launch_bounds__(kPrepareThreads) note_found(const Amaxes amaxes, int groups, Notes* notes) {
+  wait_for_earlier_kernels();
   if (!is_skipped(&notes->skip)) note_scalings(amaxes, groups, notes);
 }
 
@@ -176,7 +180,7 @@ void set_tiles(const QuantizeCall& call, const Lists& lists, Notes* notes, Nvfp4
   const std::int64_t column_tiles = call.columns == 0 ? 1 : ceil_div(call.columns, kTileColumns);
   if (strips > std::numeric_limits<std::int32_t>::max() / column_tiles) {
     throw NotSupported("rows.capacity is " + std::to_string(call.rows.capacity) + " with columns " +
-                       std::to_string(call.columns) + ": more than 2^31 - 1 tiles of 128 x 64");
+                       std::to_string(call.columns) + ": more than 2^31 - 1 tiles of 128 x 128");
   }
   tiles.column_tiles = static_cast<std::uint32_t>(column_tiles);
   tiles.blocks = static_cast<std::uint32_t>(strips * column_tiles);
@@ -239,9 +243,9 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
   set_tiles(call, lists, notes, tiles);
 
   const TensorAmaxes tensor(call, tiles.hadamard, notes);
-  launch_kernel("nvfp4: prepare", prepare, 1, kPrepareThreads, 0, stream, rows, config.columnwise, call.noop,
-                tensor.all_given() ? tensor.amaxes : Amaxes{}, static_cast<std::uint32_t>(lists.tiles),
-                static_cast<std::uint32_t>(lists.segments), notes, call.status);
+  launch_kernel_early("nvfp4: prepare", prepare, 1, kPrepareThreads, 0, stream, rows, config.columnwise, call.noop,
+                      tensor.all_given() ? tensor.amaxes : Amaxes{}, static_cast<std::uint32_t>(lists.tiles),
+                      static_cast<std::uint32_t>(lists.segments), notes, call.status);
 
   const bool elements = rows.capacity != 0 && call.columns != 0;
   if (tensor.transformed && elements) {
@@ -249,11 +253,11 @@ void quantize_nvfp4(const QuantizeCall& call, Stream stream) {
     tiles.column_amax_bits = notes->column_amax_bits;
     launch_nvfp4_hadamard_amax(tiles, stream);
   } else if (tensor.plain && elements) {
-    launch_group_amax(call.x_type, call.x, rows, call.columns, tiles.skip, notes->row_amax_bits, call.status, stream);
+    accumulate_group_amax(call.x_type, call.x, rows, call.columns, tiles.skip, notes->row_amax_bits, call.status, stream);
   }
   tiles.reversed = !tensor.all_given() && elements;
   if (!tensor.all_given()) {
-    launch_kernel("nvfp4: note_found", note_found, 1, kPrepareThreads, 0, stream, tensor.amaxes, rows.groups, notes);
+    launch_kernel_early("nvfp4: note_found", note_found, 1, kPrepareThreads, 0, stream, tensor.amaxes, rows.groups, notes);
   }
 
   if (takes_rows_kernel(call, tiles)) {

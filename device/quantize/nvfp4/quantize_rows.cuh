@@ -26,7 +26,7 @@
 #include "device/quantize/nvfp4/scales.cuh"
 #include "device/quantize/nvfp4/stores.cuh"
 #include "device/quantize/nvfp4/thread_layout.cuh"
-#include "device/support/launch.cuh"
+#include "device/support/early_launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device::nvfp4 {
@@ -124,7 +124,7 @@ __device__ __forceinline__ void pad_rows(const Nvfp4Tiles& a, std::int64_t scale
   const std::int64_t pitch = Layout::pitch(0, a.columns), block = column_tile * (kRowColumns / kBlock) + lane % kWords * 4;
 #pragma unroll 1
   for (int i = lane / kWords; i < count; i += 32 / kWords) {
-    store_scales(a.row_scale, scale_row + i, block, 0, pitch, false, true, 0);
+    store_scales(a.row_scale, scale_row, i, block, 0, pitch, false, true, 0);
   }
 }
 
@@ -132,6 +132,7 @@ __device__ __forceinline__ void pad_rows(const Nvfp4Tiles& a, std::int64_t scale
 template <Format X, bool kStochastic>
 __global__ void __launch_bounds__(kThreads, kStochastic ? 4 : kBlocksPerSm)
     quantize_rows_alone(const __grid_constant__ Nvfp4Tiles a) {
+  wait_for_earlier_kernels();
   const bool skipped = is_skipped(a.skip);
   const std::uint32_t block = a.reversed ? a.blocks - 1 - blockIdx.x : blockIdx.x;
   const std::uint32_t segment = block / a.column_tiles, column_tile = block - segment * a.column_tiles;
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(kThreads, kStochastic ? 4 : kBlocksPerSm)
 template <Format X, bool kStochastic>
 void launch_rows(const Nvfp4Tiles& tiles, cudaStream_t stream) {
   const auto kernel = quantize_rows_alone<X, kStochastic>;
-  launch_kernel("nvfp4: quantize_rows_alone", kernel, tiles.blocks, kThreads, 0, stream, tiles);
+  launch_kernel_early("nvfp4: quantize_rows_alone", kernel, tiles.blocks, kThreads, 0, stream, tiles);
 }
 
 #endif  // __CUDACC__

@@ -16,7 +16,7 @@ using Scaling = Nvfp4Scaling;
 
 __device__ __forceinline__ Scaling load_scaling(const Scaling* scalings, std::uint32_t group) {
   const float4 all = __ldg(reinterpret_cast<const float4*>(scalings + group));
-  return {all.x, all.y, all.z, all.w};
+  return {all.x, all.y, all.z, bits_of_float(all.w)};
 }
 
 // c of a scale.
@@ -42,8 +42,9 @@ __device__ __forceinline__ void multipliers_of(std::uint32_t scales, const Scali
 // have no sign, and all indices stay inside the tables.
 constexpr std::uint32_t kTwoMagnitudes = 0x7F7F;
 __device__ __forceinline__ std::uint32_t scales_of(uint2 amax_bits, const Scaling& scaling) {
-  return kTwoMagnitudes & encode_fp8x2<Format::e4m3>(multiply(float_of_bits(amax_bits.x), scaling.sixth),
-                                                     multiply(float_of_bits(amax_bits.y), scaling.sixth));
+  const float sixth = multiply(scaling.scale, float_of_bits(0x3E2A'AAABu));  // S/6
+  return kTwoMagnitudes &
+         encode_fp8x2<Format::e4m3>(multiply(float_of_bits(amax_bits.x), sixth), multiply(float_of_bits(amax_bits.y), sixth));
 }
 
 }  // namespace assay::device::nvfp4

@@ -15,9 +15,9 @@ namespace assay::device::nvfp4 {
 
 // Codes and scales of a tile before they are stored. The order of rows and columns avoids bank conflicts.
 struct Stage {
-  uint4 row_codes[kTile * 2];                     // [slot of row][2 units of 16 B]
+  uint4 row_codes[kSquares][kTile * 2 + 4];       // [square][slot of row][2 units of 16 B]; squares begin in different banks
   std::uint32_t column_codes[kTileColumns * 16];  // [column][16 words]
-  std::uint32_t row_scales[kTile];                // [row][4 blocks]
+  uint2 row_scales[kTile];                        // [row][8 blocks]
   uint2 column_scales[kTileColumns];              // [column][8 blocks]
 
   // Of 16 rows, those that are 4 apart are neighbours. Its own inverse.
@@ -27,6 +27,11 @@ struct Stage {
   }
 };
 ASSAY_HOLDS_VECTORS(uint2, Stage, column_codes);
+
+// A line of 0 or more times its length.
+__device__ __forceinline__ std::int64_t times(int line, std::int64_t length) {
+  return static_cast<std::int64_t>(static_cast<std::uint32_t>(line) * static_cast<std::uint64_t>(length));
+}
 
 // The first `count` bytes of 16.
 __device__ __forceinline__ void store_unit(std::uint8_t* to, const uint4& unit, int count) {
@@ -68,11 +73,14 @@ __device__ __forceinline__ void store_column(const Stage& stage, int column, std
   }
 }
 
-// Scales of block numbers first ... first + 3 of line i of a group's stored matrix, `blocks` of which are used.
-__device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t i, std::int64_t first, std::int64_t blocks,
-                                             std::int64_t pitch, bool inside, bool swizzled, std::uint32_t scales) {
+// Scales of block numbers first ... first + 3 of line `begin + own` of a group's stored matrix, `blocks` of which are used. `begin`
+// is the same for all threads, so that they multiply only their own line, which is below 2^32.
+__device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t begin, int own, std::int64_t first,
+                                             std::int64_t blocks, std::int64_t pitch, bool inside, bool swizzled,
+                                             std::uint32_t scales) {
   if (first >= pitch || (!swizzled && !inside)) return;
-  std::uint8_t* const to = group + (swizzled ? swizzled_scale_index(i, first, pitch / 4) : i * pitch + first);
+  std::uint8_t* const to = swizzled ? group + swizzled_scale_index(begin + own, first, pitch / 4)
+                                    : group + (begin * pitch + first) + times(own, pitch);
   const std::int64_t left = blocks - first;
   if ((swizzled || left >= 4) && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
     __stcs(reinterpret_cast<std::uint32_t*>(to), scales);
@@ -84,7 +92,23 @@ __device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t i
   }
 }
 
+// The same of eight.
+__device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t begin, int own, std::int64_t first,
+                                             std::int64_t blocks, std::int64_t pitch, bool inside, bool swizzled, uint2 scales) {
+  if (!swizzled && inside && blocks - first >= 8) {
+    std::uint8_t* const to = group + (begin * pitch + first) + times(own, pitch);
+    if (reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
+      __stcs(reinterpret_cast<uint2*>(to), scales);
+      return;
+    }
+  }
+  store_scales(group, begin, own, first, blocks, pitch, inside, swizzled, scales.x);
+  store_scales(group, begin, own, first + 4, blocks, pitch, inside, swizzled, scales.y);
+}
+
 enum Parts : unsigned { kRowPart = 1, kColumnPart = 2 };
+
+static_assert(kThreads == kTile + kTileColumns && kThreads == 4 * kSquareColumns);
 
 // By all threads of a block.
 template <unsigned kParts>
@@ -92,24 +116,30 @@ __device__ __forceinline__ void store_stage(const Nvfp4Tiles& a, const Tile& at,
                                             bool with_columns) {
   using RowLayout = ScaleLayoutOf<Recipe::nvfp4, Direction::rowwise>;
   using ColumnLayout = ScaleLayoutOf<Recipe::nvfp4, Direction::columnwise>;
-  const int thread = static_cast<int>(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x % kThreads);
   if ((kParts & kRowPart) && with_rows && a.row_data != nullptr) {
-    const int slot = thread / 2, unit = thread % 2, row = Stage::row_slot(slot);
-    if (row < at.rows) {
-      std::uint8_t* const to = a.row_data + (at.group_first + (at.first_row + row) * a.columns + at.first_column) / 2 + 16 * unit;
-      store_unit(to, stage.row_codes[thread], at.columns / 2 - 16 * unit);
+    std::uint8_t* const tile = a.row_data + (at.group_first + at.first_row * a.columns + at.first_column) / 2;
+#pragma unroll
+    for (int part = 0; part < kSquares; ++part) {
+      const int index = part * kThreads + thread, slot = index >> 2, unit = index & 3, row = Stage::row_slot(slot);
+      if (row < at.rows) {
+        store_unit(tile + times(row, a.columns / 2) + 16 * unit, stage.row_codes[unit >> 1][slot * 2 + (unit & 1)],
+                   at.columns / 2 - 16 * unit);
+      }
     }
   }
   if (with_columns && a.column_data != nullptr) {
     std::uint8_t* const to = a.column_data + (at.group_first + at.first_column * at.of_group.rows + at.first_row) / 2;
     const std::uint32_t pitch = at.of_group.rows / 2;
     if ((reinterpret_cast<std::uintptr_t>(to) | pitch) % 16 == 0 && at.rows % 32 == 0) {
-      const int column = thread / 4, unit = thread % 4;
       const auto* const pairs = reinterpret_cast<const uint2*>(stage.column_codes);
-      const uint2 low = pairs[Stage::column_word(column, 4 * unit) / 2],
-                  high = pairs[Stage::column_word(column, 4 * unit + 2) / 2];
-      if (column < at.columns && 32 * unit < at.rows) {
-        __stcs(reinterpret_cast<uint4*>(to + std::int64_t{pitch} * column) + unit, uint4{low.x, low.y, high.x, high.y});
+#pragma unroll
+      for (int part = 0; part < kSquares; ++part) {
+        const int column = part * kSquareColumns + (thread >> 2), unit = thread & 3;
+        if (column >= at.columns || 32 * unit >= at.rows) continue;
+        const uint2 low = pairs[Stage::column_word(column, 4 * unit) / 2];
+        const uint2 high = pairs[Stage::column_word(column, 4 * unit + 2) / 2];
+        __stcs(reinterpret_cast<uint4*>(to + times(column, pitch)) + unit, uint4{low.x, low.y, high.x, high.y});
       }
     } else {
 #pragma unroll
@@ -123,20 +153,15 @@ __device__ __forceinline__ void store_stage(const Nvfp4Tiles& a, const Tile& at,
     if ((kParts & kRowPart) && with_rows && a.row_scale != nullptr) {
       const std::int64_t pitch = RowLayout::pitch(at.of_group.rows, a.columns);
       std::uint8_t* const group = a.row_scale + std::int64_t{at.of_group.tiles_before} * kTile * pitch;
-      store_scales(group, at.first_row + thread, at.first_column / kBlock, ceil_div(a.columns, kBlock), pitch, thread < at.rows,
+      store_scales(group, at.first_row, thread, at.first_column / kBlock, ceil_div(a.columns, kBlock), pitch, thread < at.rows,
                    a.swizzled, stage.row_scales[thread]);
     }
   } else if (with_columns && a.column_scale != nullptr) {
-    const int column = (thread - kTile) / 2, half = thread % 2;
+    const int column = thread - kTile;
     const std::int64_t pitch = ColumnLayout::pitch(at.of_group.rows, a.columns);
     std::uint8_t* const group = a.column_scale + std::int64_t{at.of_group.columns_before} * ColumnLayout::factor(a.columns);
-    const uint2 scales = stage.column_scales[column];
-    store_scales(group, at.first_column + column, at.first_row / kBlock + 4 * half, ceil_div(at.of_group.rows, kBlock), pitch,
-                 column < at.columns, a.swizzled, half == 0 ? scales.x : scales.y);
-    // Swizzled scales go in tiles of 128 columns; this one may be the last of 64.
-    if (a.swizzled && at.first_column % kTile == 0 && at.first_column + kTileColumns >= a.columns) {
-      store_scales(group, at.first_column + kTileColumns + column, at.first_row / kBlock + 4 * half, 0, pitch, false, true, 0);
-    }
+    store_scales(group, at.first_column, column, at.first_row / kBlock, ceil_div(at.of_group.rows, kBlock), pitch,
+                 column < at.columns, a.swizzled, stage.column_scales[column]);
   }
 }
 

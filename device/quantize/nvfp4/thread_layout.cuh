@@ -1,6 +1,12 @@
 #pragma once
 // NVFP4, thread layout: the sizes of tiles and blocks, the tile of a block of threads and its group, the
-// square of 16 x 64 of a warp within the tile, and the lane's place in that.
+// squares of 16 x 64 of a warp within the tile, one after the other, and the lane's place in one.
+//
+//             columns 0 .. 63   64 .. 127
+//   rows   0- 15 | warp 0, first  | warp 0, second |
+//   rows  16- 31 | warp 1, first  | warp 1, second |
+//   ...          |                |                |
+//   rows 112-127 | warp 7, first  | warp 7, second |
 //
 //               columns 0 .. 7    8 .. 15          48 .. 55   56 .. 63         g = lane / 4: columns 8g .. 8g + 7
 //   rows  0- 3 | lane 0          | lane 4  | ... | lane 24   | lane 28   |     q = lane % 4: rows 4q .. 4q + 3
@@ -19,22 +25,28 @@ namespace assay::device::nvfp4 {
 constexpr int kTile = 128;
 constexpr int kBlock = 16;
 constexpr int kThreads = 256;
-constexpr int kTileColumns = 64;
+constexpr int kTileColumns = 128;
+constexpr int kSquareColumns = 64;
+constexpr int kSquares = kTileColumns / kSquareColumns;  // of a warp
 constexpr int kBlocksPerSm = 5;  // of 16-bit elements: 48 registers per thread; with 40, for 6 blocks, rows spill
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
 struct Lane {
   int lane, q, g;
-  __device__ Lane() : lane(static_cast<int>(threadIdx.x) % 32), q(lane % 4), g(lane / 4) {}
+  __device__ Lane()
+      : lane(static_cast<int>(threadIdx.x % 32)),
+        q(static_cast<int>(threadIdx.x % 4)),
+        g(static_cast<int>(threadIdx.x % 32 / 4)) {}
 };
 
 // Where a square lies, and how much of the lane's patch lies inside.
 struct Place {
+  int square;
   int row, column;  // the patch's first, in the tile
   int rows_inside, columns_inside;
 };
 
-// A tile of 128 rows x 64 columns.
+// A tile of 128 rows x 128 columns.
 struct Tile {
   // `number`: of 128 rows, numbered through all groups; `tile`: in the group.
   std::uint32_t group, number, tile;
@@ -65,12 +77,13 @@ struct Tile {
     return true;
   }
 
-  // The lane's part of the warp's square.
-  __device__ __forceinline__ Place square(const Lane& lane) const {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
+  // The lane's part of one of the warp's squares.
+  __device__ __forceinline__ Place square(const Lane& lane, int square) const {
+    const int warp = static_cast<int>(threadIdx.x / 32);
     Place place;
+    place.square = square;
     place.row = warp * kBlock + 4 * lane.q;
-    place.column = 8 * lane.g;
+    place.column = kSquareColumns * square + 8 * lane.g;
     place.rows_inside = rows - place.row;
     place.columns_inside = columns - place.column;
     return place;

@@ -50,6 +50,11 @@ void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int6
                        std::uint32_t* amax_bits, std::uint32_t* status, Stream stream) {
   if (rows.groups == 0) return;
   launch_kernel("per_tensor: clear_amaxes", clear_amaxes, 1, 1024, 0, stream, rows, noop, status, amax_bits);
+  accumulate_group_amax(x_type, x, rows, columns, noop, amax_bits, status, stream);
+}
+
+void accumulate_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
+                           std::uint32_t* amax_bits, std::uint32_t* status, Stream stream) {
   if (rows.capacity == 0 || columns == 0) return;
   CastArguments a{};
   a.x = x;

@@ -14,7 +14,7 @@
 
 #include "device/layout/group_table.cuh"
 #include "device/quantize/per_tensor/cast.cuh"
-#include "device/support/launch.cuh"
+#include "device/support/early_launch.cuh"
 #include "device/support/noop.cuh"
 
 namespace assay::device::per_tensor {
@@ -51,6 +51,7 @@ constexpr int kChunkBlocks = kVectorsInFlight<kRagged, kCast> != 4 || kAmax ? 4
 
 template <Format kX, Format kOut, bool kRagged, bool kCast, bool kAmax>
 __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAmax>) run_through(const CastArguments a) {
+  wait_for_earlier_kernels();
   if (is_skipped(a.noop)) return;
   constexpr int kCount = kVectorsInFlight<kRagged, kCast>;
   constexpr std::int64_t kElements = kChunk<kX, kRagged, kCast>;
@@ -144,8 +145,8 @@ void launch_parts(const CastArguments& a, Stream stream) {
   constexpr std::int64_t kElements = kChunk<kX, kRagged, kCast>;
   const std::int64_t chunks = std::max<std::int64_t>(1, (a.rows.capacity * a.columns + kElements - 1) / kElements);
   if (chunks >= std::int64_t{1} << 31) throw NotSupported("rows and columns make more than 2^31 chunks");
-  launch_kernel("per_tensor: run_through", run_through<kX, kOut, kRagged, kCast, kAmax>, static_cast<unsigned>(chunks), kThreads,
-                0, stream, a);
+  launch_kernel_early("per_tensor: run_through", run_through<kX, kOut, kRagged, kCast, kAmax>, static_cast<unsigned>(chunks),
+                      kThreads, 0, stream, a);
 }
 
 template <Format kX, Format kOut, bool kCast, bool kAmax>

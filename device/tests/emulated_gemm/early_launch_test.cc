@@ -41,7 +41,17 @@ TEST(EarlyLaunch, FindsWhatWasWrittenOnceAThreadWaits) {
   const Seen seen = copied(true, true);
   EXPECT_EQ(seen.in, numbers_from(0));
   EXPECT_EQ(seen.out, numbers_from(1));
-  EXPECT_TRUE(in_use_before.empty());
+}
+
+TEST(EarlyLaunch, FindsOtherBytesInEachKernelOfACall) {
+  std::uint32_t in = 7, seen[2] = {};
+  in_use_before = {{&in, sizeof in}};
+  Launch launch{{1, 1, 1}, kThreads};
+  launch.early = true;
+  for (std::uint32_t& each : seen) run_kernel(launch, [&] { each = in; });
+  EXPECT_EQ(seen[0], ~7u);
+  EXPECT_EQ(seen[1], ~7u);
+  in_use_before.clear();
 }
 
 TEST(EarlyLaunch, FindsOtherBytesWithoutTheWait) {

@@ -214,7 +214,6 @@ void run_kernel(const Launch& launch, const std::function<void()>& thread) {
     run_cluster((reversed ? clusters - 1 - i : i) * launch.cluster, launch.cluster, launch.threads, launch.shared_bytes);
   }
   invert(false);
-  in_use_before.clear();
 }
 
 void run_kernel(Index grid, unsigned threads, const std::function<void()>& thread) { run_kernel({grid, threads}, thread); }

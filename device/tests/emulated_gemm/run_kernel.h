@@ -56,8 +56,9 @@ struct Launch {
   bool early = false;            // may begin before the work before it has ended (programmatic stream serialization)
 };
 
-// Memory that work before the next launch may still write or read. A kernel that begins early finds each byte of it inverted until one
-// of its threads waits, and what it wrote there until then is inverted too. It is of the next launch alone: later ones come after it.
+// Memory that the work before a launch may still write or read. A kernel that begins early finds each byte of it inverted until one
+// of its threads waits, and what it wrote there until then is inverted too. It is of each launch until it is cleared: the kernels
+// of a call come one after another, and each of them may begin before the one before has ended.
 struct Memory {
   void* begin;
   std::size_t bytes;

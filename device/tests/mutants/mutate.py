@@ -32,7 +32,7 @@ POINTS = re.compile(r"""
     (?P<comparison>(?<=\s)(?:<=|>=|==|!=|<|>)(?=\s))
   | (?P<condition>\bif\s\((?!constexpr))
   | (?P<barrier>\b(?:__syncthreads|__syncwarp|__threadfence\w*|arrive_at_cluster|wait_for_cluster|wait_for_work_before
-      |wait|arrive|arrive_at|publish_barriers|order_with_copy_engine|cluster_sync|cooperative_groups::this_grid\(\)\.sync)\([^()]*\);)
+      |wait_for_earlier_kernels|wait|arrive|arrive_at|publish_barriers|order_with_copy_engine|cluster_sync|cooperative_groups::this_grid\(\)\.sync)\([^()]*\);)
   | (?P<rounded>\b(?:__fmul_rn|__fadd_rn|__fsub_rn|__fdiv_rn)\()
   | (?P<extreme>(?:\bstd::)?\b(?:max|min)\((?!\)))
   | (?P<store>\b(?:atomicOr|atomicMax|atomicAdd|cudaMemsetAsync|cudaMemset2DAsync)\()
@@ -40,7 +40,7 @@ POINTS = re.compile(r"""
 """, re.VERBOSE)
 
 # A statement of the host that launches a kernel or fills memory.
-HOST_STATEMENT = re.compile(r"^[ ]+(?P<statement>(?:launch_kernel|check_cuda)\()", re.MULTILINE)
+HOST_STATEMENT = re.compile(r"^[ ]+(?P<statement>(?:launch_kernel(?:_early)?|check_cuda)\()", re.MULTILINE)
 
 # Shared memory of a fixed size, and the names that are declared there.
 SHARED = re.compile(r"(?<!extern )__shared__ (?P<declared>[^;()]*);")

@@ -17,8 +17,8 @@ CallDevice::CallDevice(Stream, std::initializer_list<NamedTensor>) {}
 CallDevice::~CallDevice() = default;
 
 // max |x| of each group, NaN passed over.
-[[gnu::weak]] void launch_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
-                                     std::uint32_t* amax_bits, std::uint32_t*, Stream) {
+[[gnu::weak]] void accumulate_group_amax(Format x_type, const void* x, const Rows& rows, std::int64_t columns, const float* noop,
+                                         std::uint32_t* amax_bits, std::uint32_t*, Stream) {
   if (noop != nullptr && *noop == 1.0f) return;
   const auto value = [&](std::int64_t at) {
     if (x_type == Format::f32) return static_cast<const float*>(x)[at];

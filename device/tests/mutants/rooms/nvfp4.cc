@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "conformance/backends/device/quantize_call.h"
+#include "device/tests/emulated_gemm/run_kernel.h"
 #include "device/tests/mutants/rooms/in_workspace.h"
 #include "device/tests/mutants/rooms/room.h"
 
@@ -44,7 +45,13 @@ const char* const kLines[] = {
     "quantize recipe=nvfp4 hadamard=1 R=48 K=16 data=every_code seed=71016",
     "quantize recipe=nvfp4 hadamard=1 amax=given R=128 K=64 data=adversarial_infinities seed=71022",
     "quantize recipe=nvfp4 hadamard=1 sign_mask=51 R=6 K=64 data=adversarial_infinities seed=71041",
-    "quantize recipe=nvfp4 hadamard=1 R=32 K=64 data=adversarial_transform seed=71034", nullptr};
+    "quantize recipe=nvfp4 hadamard=1 R=32 K=64 data=adversarial_transform seed=71034",
+    // -0 among numbers, with and without rows; amaxes beyond those of codes that are cut.
+    "quantize recipe=nvfp4 x_type=f16 direction=columnwise zero_sign=positive R=256 K=512 data=full_exponent seed=71052",
+    "quantize recipe=nvfp4 x_type=f16 zero_sign=positive R=256 K=512 data=full_exponent seed=71050",
+    "quantize recipe=nvfp4 R=64 K=1024 data=full_exponent seed=71051",
+    // Blocks with the least scale, and values of 7 to 7.5 under it.
+    "quantize recipe=nvfp4 x_type=f16 amax=given R=128 K=1024 data=full_exponent seed=71065", nullptr};
 
 bool takes(const conformance::CaseLine& line) { return line.op == "quantize" && line.text("recipe") == "nvfp4"; }
 
@@ -53,6 +60,9 @@ std::size_t begins_past(const std::string& name, const Tensor& tensor) {
   return name == "x" ? 0 : static_cast<std::size_t>(stored_bytes(tensor.type));
 }
 
-std::uint32_t run(Case& problem) { return run_in_workspace(conformance::quantize_call(conformance::Request::of(problem), 1)); }
+std::uint32_t run(Case& problem) {
+  device::host::compute_capability = 90;  // of a device where kernels are launched early
+  return run_in_workspace(conformance::quantize_call(conformance::Request::of(problem), 1));
+}
 
 }  // namespace assay::mutants

@@ -101,6 +101,7 @@ void find_scales_alone(const Request& request, const Case& poisoned, std::uint32
 }  // namespace
 
 std::uint32_t run(Case& problem) {
+  device::host::compute_capability = 90;  // of a device where kernels are launched early
   const Case poisoned = problem;
   Request request = Request::of(problem);
   if (device::host::reversed && request.op() == "delayed_update") update_in_place(request);
