@@ -33,12 +33,14 @@ struct Shared {
   alignas(16) Turned turned[4 * kWarpgroups];
   Barrier full[C::kStages], empty[C::kStages];
   typename C::GroupsOf groups;
+  Tiles tiles;
 };
 
-// Stages that a tile passes through.
+// Stages that a tile passes through: whole rounds; of an even contraction at least one, since tiles come with stages (tiles.cuh).
 template <class C>
 __device__ std::uint32_t stages_of(std::uint32_t blocks) {
-  return (blocks + C::kStages - 1) / C::kStages * C::kStages;
+  const std::uint32_t rounds = (blocks + C::kStages - 1) / C::kStages;
+  return (C::kRagged ? rounds : max(rounds, 1u)) * C::kStages;
 }
 
 }  // namespace assay::device::fp8_block

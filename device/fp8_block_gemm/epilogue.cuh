@@ -107,7 +107,8 @@ struct Output {
   }
 };
 
-inline constexpr int kWarpRows = 16, kPart = 64, kPartPitch = kPart + 8;  // the pitch spreads rows over the banks
+inline constexpr int kWarpRows = 16, kRuns = kWarpRows / 4, kPart = 64,
+                     kPartPitch = kPart + 8;  // the pitch spreads rows over the banks
 
 // Where a warp turns 64 columns of its rows.
 using Turned = std::uint16_t[kWarpRows * kPartPitch];
@@ -123,14 +124,18 @@ __device__ uint4 run_with_bias(const uint4& run, const uint4& bias) {
   return make_uint4(pair(run.x, bias.x), pair(run.y, bias.y), pair(run.z, bias.z), pair(run.w, bias.w));
 }
 
-// `first`: the row of the tile that is the warp's first.
-template <Format kType, int kColumns>
+// `first`: the row of the tile that is the warp's first. `kAlpha`, `kBias`: whether there are any; most calls have neither, and time between two
+// tiles is time without products.
+template <Format kType, int kColumns, bool kAlpha, bool kBias>
 __device__ void write_codes(const Output<kType>& output, const Tile& tile, std::uint32_t first, Turned& turned,
                             const float (&sums)[kColumns / 2]) {
   using Element = Elements<kType>;
   const unsigned lane = threadIdx.x % 32, matrix = lane / 8;
   const std::uint32_t put = (lane % 8 + matrix % 2 * 8) * kPartPitch + matrix / 2 * 8;  // a row of a matrix of 8x8
   const std::uint32_t take = matrix * kPartPitch + lane % 8 * 8;                        // a run of 8 columns
+  const std::uint32_t row = tile.row + first + matrix, column = tile.column + lane % 8 * 8;
+  typename Element::Code* const to = output.d + std::int64_t{row} * output.n + column;
+  const auto made = [&](float sum) { return kAlpha ? output.times_alpha(sum) : sum; };
 #pragma unroll
   for (int part = 0; part < kColumns / kPart; ++part) {
     __syncwarp();  // the part before it has been read
@@ -140,21 +145,21 @@ __device__ void write_codes(const Output<kType>& output, const Tile& tile, std::
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const float* const of = sums + 32 * part + 8 * i + 2 * j;
-        pairs[j] = Element::codes(output.times_alpha(of[0]), output.times_alpha(of[1]));
+        pairs[j] = Element::codes(made(of[0]), made(of[1]));
       }
       store_matrices(turned + put + 16 * i, pairs);
     }
     __syncwarp();
-    const std::uint32_t column = tile.column + kPart * part + lane % 8 * 8;
-    if (column < output.n) {
-      const uint4 bias = output.bias == nullptr ? uint4{} : *reinterpret_cast<const uint4*>(output.bias + column);
+    uint4 runs[kRuns];
 #pragma unroll
-      for (int i = 0; i < kWarpRows; i += 4) {
-        const std::uint32_t row = tile.row + first + matrix + i;
-        uint4 run = *reinterpret_cast<const uint4*>(turned + take + i * kPartPitch);
-        if (output.bias != nullptr) run = run_with_bias<kType>(run, bias);
-        if (row < output.m) *reinterpret_cast<uint4*>(output.d + std::int64_t{row} * output.n + column) = run;
-      }
+    for (int i = 0; i < kRuns; ++i) runs[i] = *reinterpret_cast<const uint4*>(turned + take + 4 * i * kPartPitch);
+    if (column + kPart * part >= output.n) continue;
+    uint4 bias{};
+    if constexpr (kBias) bias = *reinterpret_cast<const uint4*>(output.bias + column + kPart * part);
+#pragma unroll
+    for (int i = 0; i < kRuns; ++i) {
+      if constexpr (kBias) runs[i] = run_with_bias<kType>(runs[i], bias);
+      if (row + 4 * i < output.m) *reinterpret_cast<uint4*>(to + std::int64_t{4 * i} * output.n + kPart * part) = runs[i];
     }
   }
 }
@@ -200,7 +205,15 @@ __device__ void write_tile_as(const Problem& problem, const Tile& tile, std::uin
     const bool plain = output.runs && output.bias == nullptr && output.beta == 0;
     if (plain && output.alpha == 1) return write_plain<kColumns>(output, tile, first, sums);
   } else {
-    if (output.runs && output.beta == 0) return write_codes<kType, kColumns>(output, tile, first, turned, sums);
+    if (output.runs && output.beta == 0) {
+      const auto write = [&](auto alpha, auto bias) {
+        write_codes<kType, kColumns, alpha, bias>(output, tile, first, turned, sums);
+      };
+      constexpr std::true_type some;
+      constexpr std::false_type none;
+      if (output.alpha != 1) return output.bias != nullptr ? write(some, some) : write(some, none);
+      return output.bias != nullptr ? write(none, some) : write(none, none);
+    }
   }
   write_sums<kType, kColumns>(output, tile, first, sums);
 }

@@ -1,7 +1,8 @@
 #pragma once
 // The kernel. A block stays on its multiprocessor and computes one tile of D after another; of its 12 warps
 //
-//     warp 0       loads A and the scales of its rows: a block of 128 of the contraction, by the copy engine (TMA), kStages ahead
+//     warp 0       loads A and the scales of its rows: a block of 128 of the contraction, by the copy engine (TMA), kStages ahead;
+//                  and says where each tile lies, where contractions are even
 //     warp 3       loads B and the scales of its columns in the same way (loads.cuh)
 //     warps 4-11   multiply: two warpgroups, 64 rows of the tile each
 //
@@ -152,26 +153,54 @@ __device__ void pass(const Places& places, std::uint32_t stages, std::uint32_t& 
   }
 }
 
-// Two warpgroups.
+template <class C>
+using Sums = float[C::kColumns / 2];
+
+// The sums of a tile. False: the warpgroup has no rows in it.
+template <class C>
+__device__ bool sum_tile(const Tile& tile, const Places& places, std::uint32_t warpgroup, std::uint32_t& parity, Sums<C>& sums) {
+  const std::uint32_t blocks = tile.blocks();
+  if (tile.row + 64 * warpgroup >= tile.m) {
+    pass<C>(places, stages_of<C>(blocks), parity);
+    return false;
+  }
+#pragma unroll
+  for (float& sum : sums) sum = 0;
+  if (C::kRagged || blocks != 0) {
+    accumulate<C>(places, blocks, parity, sums);
+  } else {
+    pass<C>(places, C::kStages, parity);
+  }
+  return true;
+}
+
+// Two warpgroups. Even contractions: they find their tiles in shared memory, where a loading thread puts them, and have a short way from one
+// to the next. Ragged ones work out where their tiles lie themselves: the other way takes registers that their loop needs.
 template <class C>
 __device__ void multiply_tiles(const Problem& problem, Shared<C>& shared, unsigned rank) {
   const std::uint32_t warpgroup = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   const std::uint32_t first = 64 * warpgroup + 16 * warp;  // row of the tile that is the warp's first
   const Places places = Places::of(shared, first + lane / 4);
-  std::uint32_t parity = 0;
-  Walk<C> walk(problem, shared.groups, rank);
-  for (Tile tile; walk.next(tile);) {
-    const std::uint32_t blocks = tile.blocks();
-    if (tile.row + 64 * warpgroup >= tile.m) {
-      pass<C>(places, stages_of<C>(blocks), parity);
-      continue;
-    }
-    float sums[C::kColumns / 2];
-#pragma unroll
-    for (float& sum : sums) sum = 0;
-    accumulate<C>(places, blocks, parity, sums);
-    if constexpr (C::kRagged) walk.again(tile);
+  const auto write = [&](const Tile& tile, const Sums<C>& sums) {
     write_tile<C::kColumns>(problem, tile, first, shared.turned[4 * warpgroup + warp], sums);
+  };
+  std::uint32_t parity = 0;
+  if constexpr (C::kRagged) {
+    Walk<C> walk(problem, shared.groups, rank);
+    for (Tile tile; walk.next(tile);) {
+      Sums<C> sums;
+      if (!sum_tile<C>(tile, places, warpgroup, parity, sums)) continue;
+      walk.again(tile);
+      write(tile, sums);
+    }
+  } else {
+    for (unsigned number = 0;; ++number) {
+      wait(places.full, parity);
+      const Tile& tile = shared.tiles[number % 2];
+      if (tile.group == kNoGroup) return;
+      Sums<C> sums;
+      if (sum_tile<C>(tile, places, warpgroup, parity, sums)) write(tile, sums);
+    }
   }
 }
 

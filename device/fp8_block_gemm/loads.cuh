@@ -165,7 +165,9 @@ __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned r
   std::uint32_t parity = 1;  // nothing has filled the stages of the first round
   Loads<C, kSide> loads(problem, shared, rank);
   Walk<C> walk(problem, shared.groups, rank);
-  for (Tile tile; walk.next(tile);) {
+  constexpr bool kTells = kSide == Side::a && !C::kRagged;  // where tiles lie (tiles.cuh)
+  unsigned number = 0;
+  for (Tile tile; walk.next(tile); ++number) {
     loads.begin(tile);
     const std::uint32_t blocks = tile.blocks(), stages = stages_of<C>(blocks);
     for (std::uint32_t block = 0; block < stages; parity ^= 1) {
@@ -173,6 +175,9 @@ __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned r
       for (int stage = 0; stage < C::kStages; ++stage, ++block) {
         const std::uint32_t full = first_full + stage * kNextBarrier;
         wait(first_empty + stage * kNextBarrier, parity);
+        if constexpr (kTells) {
+          if (block == 0) shared.tiles[number % 2] = tile;
+        }
         if (block >= blocks) {
           arrive(full);
           continue;
@@ -181,6 +186,11 @@ __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned r
         loads.load(block, stage, full);
       }
     }
+  }
+  if constexpr (!C::kRagged) {  // the end, with a stage
+    wait(first_empty, parity);
+    if constexpr (kTells) shared.tiles[number % 2].group = kNoGroup;
+    arrive(first_full);
   }
 }
 

@@ -18,14 +18,20 @@ struct Groups : GroupTable<Blocks<kCluster * kTileRows>, RoundedUp<4>> {};
 template <int kCluster>
 struct Groups<Contraction::ragged, kCluster> : GroupTable<Blocks<kBlockK>, Blocks<16>> {};
 
-struct Tile {
-  int group;
+inline constexpr int kNoGroup = -1;
+
+struct alignas(16) Tile {
+  int group;                  // kNoGroup: there is no tile
   std::uint32_t row, column;  // first of the tile in its group
   std::uint32_t m;            // rows of D in the group
   std::uint32_t first_row;    // of the group in D
   std::uint32_t depth;        // the group's contraction
   __device__ std::uint32_t blocks() const { return Blocks<kBlockK>::of(depth); }
 };
+
+// Even contractions: the tile that a block multiplies and the one after it, in turns. The thread that loads A writes each before it reports stage 0 of it, and
+// waits for that stage first: so a tile stays until all have read stage 0 of the one after it.
+using Tiles = Tile[2];
 
 // The tiles of one block, in order.
 template <class C>

@@ -46,6 +46,9 @@ const char* const kLines[] = {
     // A block that computes a tile without depth after another one; a beta that is 0 but for one.
     "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first splits=16,16,0,0,16 N=16 K=136 seed=15",
     "grouped_gemm kind=fp8_block d_type=f32 beta=-1 splits=16 N=16 K=16 seed=16",
+    "grouped_gemm kind=fp8_block alpha=2 splits=16 N=16 K=16 seed=18",
+    // No contraction: several tiles for a block, and a stage for each all the same.
+    "grouped_gemm kind=fp8_block bias=1 splits=20,0,9,300 N=264 K=0 seed=19",
     "grouped_gemm kind=fp8_block layout=NT splits=3,16,0 N=16 K=16 seed=12 fault=negative_split",
     "grouped_gemm kind=fp8_block splits=3,16,0 N=16 K=16 seed=13 fault=excess_rows", nullptr};
 

@@ -19,7 +19,7 @@ std::uint32_t run_in_workspace(const conformance::DeviceCall& call) {
   for (std::size_t at = 0; at < size; ++at) bytes[at] = static_cast<std::byte>(words >> (at % 4 * 8));
   std::vector<std::byte> workspace = fenced_copy(bytes, reversed ? Fence::before : Fence::behind, 0);
   renew_guards(workspace.data(), workspace.size());
-  std::uint32_t status = 0;
+  alignas(256) std::uint32_t status = 0;  // as in device memory: it may stand for an array without elements
   call.enqueue(nullptr, workspace.data(), &status);
   const bool kept =
       std::all_of(workspace.begin() + call.workspace_bytes, workspace.end(), [](std::byte each) { return each == kGuard; });
