@@ -51,16 +51,16 @@ __device__ inline void copy_aligned(const CopiedOperand& side, int group, std::u
   std::int64_t row = thread / vectors, at = thread % vectors;
   const std::int64_t rows_on = threads / vectors, at_on = threads % vectors;
   for (std::int64_t v = thread; v < all; v += kInFlight * threads) {
-    uint4 value[kInFlight];
+    UnalignedRun runs[kInFlight];
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
-      if (v + i * threads < all) value[i] = read_unaligned(from + row * bytes, bytes, static_cast<std::uint32_t>(16 * at));
+      runs[i].load(from + row * bytes, bytes, static_cast<std::uint32_t>(16 * at), v + i * threads < all);
       row += rows_on, at += at_on;
       if (at >= vectors) at -= vectors, ++row;
     }
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
-      if (v + i * threads < all) to[v + i * threads] = value[i];
+      if (v + i * threads < all) to[v + i * threads] = runs[i].bytes();
     }
   }
 }

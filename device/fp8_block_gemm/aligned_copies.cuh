@@ -50,8 +50,8 @@ class RunCursor {
   __device__ bool is_in() const { return number_ < all_; }
   __device__ bool is_copied() const { return copied_; }
   __device__ std::uint32_t number() const { return number_; }
-  __device__ uint4 read() const {
-    return read_unaligned(reinterpret_cast<const char*>(first_) + std::int64_t{row_} * depth_, depth_, run_ * 16);
+  __device__ void load(UnalignedRun& run, bool wanted) const {
+    run.load(reinterpret_cast<const char*>(first_) + std::int64_t{row_} * depth_, depth_, run_ * 16, wanted);
   }
   __device__ void advance() {
     number_ += step_;
@@ -88,18 +88,18 @@ __device__ void copy_groups(const RaggedOperand& operand, std::uint32_t rows, co
   constexpr int kInFlight = 8;
   RunCursor<GroupsOf> cursor(operand, rows, groups, group_count, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
   while (cursor.is_in()) {
-    uint4 runs[kInFlight];
+    UnalignedRun runs[kInFlight];
     std::uint32_t to[kInFlight];
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
       const bool copied = cursor.is_in() && cursor.is_copied();
       to[i] = copied ? cursor.number() : ~0u;
-      if (copied) runs[i] = cursor.read();
+      cursor.load(runs[i], copied);
       if (cursor.is_in()) cursor.advance();
     }
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i)
-      if (to[i] != ~0u) reinterpret_cast<uint4*>(operand.copies)[to[i]] = runs[i];
+      if (to[i] != ~0u) reinterpret_cast<uint4*>(operand.copies)[to[i]] = runs[i].bytes();
   }
 }
 

@@ -66,9 +66,12 @@ class Records:
         hunt = read("on_device/hunt.json")
         compiled = json.loads((HERE.parent / "fp8_block_gemm" / "compiled_mutants.json").read_text())["mutants"]
         self.on_device = {row[0] for row in hunt["killed"]} | {key for key, each in compiled.items() if each.get("failure")}
-        self.survived = {row[0]: row[1] for row in hunt["survived"]}  # calls
+        self.survived = {row[0]: f"{row[1]} calls" for row in hunt["survived"]}
         self.not_reached = set(hunt["not_reached"])
         self.in_rooms = {row[0] for record in rooms() for row in record["killed"]}
+        for record in rooms():  # a room's hunt counts as much as one on a GPU
+            for key in record["open"]:
+                self.survived.setdefault(key, f"room {record['room']}")
         self.equivalent: dict[str, str] = read("equivalent.json")
         self.open: dict[str, str] = read("open.json")
 
@@ -84,7 +87,7 @@ class Records:
     def reason(self, key: str) -> str:
         if key in self.equivalent or key in self.open:
             return self.equivalent.get(key) or self.open[key]
-        return f"{self.survived[key]} calls" if key in self.survived else ""
+        return self.survived.get(key, "")
 
 
 def table(keys: list[str], records: Records) -> str:

@@ -21,7 +21,7 @@ def made_up(**lists: object) -> verdicts.Records:
 
 class Verdicts(unittest.TestCase):
     def test_what_a_call_showed_counts_first(self):
-        records = made_up(on_device=["a: x"], in_rooms=["a: x", "a: y"], survived={"a: y": 3, "a: z": 4, "a: v": 5}, equivalent={"a: z": "why"},
+        records = made_up(on_device=["a: x"], in_rooms=["a: x", "a: y"], survived={"a: y": "3 calls", "a: z": "4 calls", "a: v": "5 calls"}, equivalent={"a: z": "why"},
                           not_reached=["a: u", "a: float b[4]; point 1"])
         found = {key: records.verdict(key) for key in ("a: x", "a: y", "a: z", "a: v", "a: u", "a: w", "a: float b[4]; point 1")}
         self.assertEqual(found, {"a: x": verdicts.KILLED, "a: y": verdicts.IN_A_ROOM, "a: z": verdicts.EQUIVALENT, "a: v": verdicts.SURVIVED,
@@ -51,6 +51,12 @@ class Recorded(unittest.TestCase):
         for name, reasons in (("equivalent.json", self.records.equivalent), ("open.json", self.records.open)):
             self.assertEqual(sorted(shown & reasons.keys()), [], name)
         self.assertEqual(sorted(self.records.equivalent.keys() & self.records.open.keys()), [])
+
+    # Not "not reached", though no call on a GPU reached it.
+    def test_what_a_room_tried_in_vain_survived(self):
+        for record in verdicts.rooms():
+            for key in record["open"]:
+                self.assertNotIn(self.records.verdict(key), (verdicts.NOT_REACHED, verdicts.CONSTANT), key)
 
     def test_each_survivor_has_a_proof_or_is_open_for_a_reason(self):
         self.assertEqual([key for key in self.keys if self.records.verdict(key) == verdicts.SURVIVED], [])
