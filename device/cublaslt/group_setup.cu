@@ -21,6 +21,7 @@
 #include "device/cublaslt/group_arrays.cuh"
 #include "device/cublaslt/group_work.cuh"
 #include "device/layout/check_rows.h"
+#include "device/support/early_launch.cuh"
 #include "device/support/launch_check.h"
 
 namespace assay::device {
@@ -61,13 +62,6 @@ int helpers_of(const Arguments& arguments) {
   return static_cast<int>(std::min<std::int64_t>(ceil_div(tiles, kFewThreads / 32), kExpandBlocks));
 }
 
-bool can_launch_early() {
-  int device = 0, major = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  return major >= 9;
-}
-
 // `arguments` null: only the blocks that write the arrays.
 template <int kCapacity>
 void launch(const GroupedGemmCall& call, const ArrayArguments& arrays, const Arguments* arguments, int helpers, Stream stream) {
@@ -89,7 +83,7 @@ void launch(const GroupedGemmCall& call, const ArrayArguments& arrays, const Arg
   config.blockDim = dim3(static_cast<unsigned>(arguments == nullptr ? threads : std::max(kFewThreads, threads)));
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = can_launch_early() ? 1 : 0;
+  config.numAttrs = device_launches_early() ? 1 : 0;
   check_cuda(arguments == nullptr ? cudaLaunchKernelEx(&config, set_up_arrays<kCapacity>, arrays, lists)
                                   : cudaLaunchKernelEx(&config, set_up<kCapacity>, arrays, *arguments, lists),
              "set_up_groups");

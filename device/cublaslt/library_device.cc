@@ -7,6 +7,7 @@
 
 #include "device/cublaslt/group_setup.h"
 #include "device/gemm/grouped_gemm_names.h"
+#include "device/support/compute_capability.h"
 #include "device/support/launch_check.h"
 
 namespace assay::device::cublaslt {
@@ -51,10 +52,7 @@ Device current_device(const CublasLtLibrary& library) {
   if (known != devices.end()) return known->second;
   Device device;
   device.ordinal = ordinal;
-  int major = 0, minor = 0;
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal), "cudaDeviceGetAttribute");
-  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal), "cudaDeviceGetAttribute");
-  device.architecture = 10 * major + minor;
+  device.architecture = compute_capability();
   check_library(library.entry_points().create(&device.handle), "cublasLtCreate", library);
   devices[ordinal] = device;
   return device;

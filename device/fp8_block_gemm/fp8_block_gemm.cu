@@ -15,6 +15,7 @@
 #include "device/layout/group_table.cuh"
 #include "device/support/call_checks.h"
 #include "device/support/call_device.h"
+#include "device/support/compute_capability.h"
 #include "device/support/launch.cuh"
 #include "device/support/multiprocessors.h"
 
@@ -314,11 +315,10 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
   if (is_fp8(call.d_type)) return "the FP8 block GEMM writes no D in FP8";
   const std::string missing = call.layout == GemmLayout::NT ? ragged_missing(call) : even_missing(call, settings);
   if (!missing.empty()) return missing;
-  int device = 0, major = 0, minor = 0;
+  int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return "the FP8 block GEMM is for SM90; there is no device";
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
-  if (major != 9 || minor != 0) return "the FP8 block GEMM is for SM90; this device is SM" + std::to_string(10 * major + minor);
+  const int found = compute_capability();
+  if (found != 90) return "the FP8 block GEMM is for SM90; this device is SM" + std::to_string(found);
   if (!is_built_for_90a())
     return "the FP8 block GEMM needs a build for 90a (ASSAY_CUDA_ARCHITECTURES=90a-real); this one is for 90";
   return "";

@@ -16,6 +16,7 @@
 #include "device/layout/check_rows.h"
 #include "device/layout/offsets.h"
 #include "device/support/call_device.h"
+#include "device/support/early_launch.cuh"
 #include "device/support/launch.cuh"
 #include "device/support/launch_check.h"
 
@@ -271,13 +272,6 @@ __global__ void __launch_bounds__(kOneWarp ? 32 : kFew) offsets_of_few(const __g
   if (i == 0 && call.has_leading_zero(o)) store(output, call.is_int32(o), -1, 0);
 }
 
-bool can_launch_early() {
-  int device = 0, major = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  return major >= 9;
-}
-
 template <bool kProduct, class Call>
 void launch_few(const Call& call, int outputs, Stream stream) {
   cudaLaunchAttribute early{};
@@ -288,7 +282,7 @@ void launch_few(const Call& call, int outputs, Stream stream) {
   config.blockDim = dim3(static_cast<unsigned>(call.n <= 32 ? 32 : (call.n + 31) / 32 * 32));
   config.stream = stream;
   config.attrs = &early;
-  config.numAttrs = can_launch_early() ? 1 : 0;
+  config.numAttrs = device_launches_early() ? 1 : 0;
   check_cuda(call.n <= 32 ? cudaLaunchKernelEx(&config, offsets_of_few<kProduct, true, Call>, call)
                           : cudaLaunchKernelEx(&config, offsets_of_few<kProduct, false, Call>, call),
              "splits_to_offsets");

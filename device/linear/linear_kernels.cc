@@ -6,6 +6,7 @@
 
 #include "device/cublaslt/cublaslt_library.h"
 #include "device/linear/linear_moves.h"
+#include "device/support/compute_capability.h"
 #include "device/support/device_code.h"
 #include "device/support/launch_check.h"
 
@@ -18,14 +19,6 @@ std::string missing(const GroupedGemmCall& call, int architecture) {
   } catch (const NotSupported& no_library) {
     return no_library.what();
   }
-}
-
-int architecture() {
-  int device = 0, major = 0, minor = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
-  return 10 * major + minor;
 }
 
 int library_version() { return CublasLtLibrary::get().version(); }
@@ -60,7 +53,7 @@ const LinearKernels& device_kernels() {
       .multiply_by_assay = fp8_block_grouped_gemm,
       .missing = missing,
       .missing_code = missing_device_code,
-      .architecture = architecture,
+      .architecture = compute_capability,
       .library_version = library_version,
       .make_constants = make_linear_constants,
       .copy = copy,

@@ -4,6 +4,7 @@
 #include "device/quantize/fp8_block/quantize_rows.cuh"
 #include "device/quantize/fp8_block/quantize_stacks.cuh"
 #include "device/quantize/fp8_block/quantize_tiles.cuh"
+#include "device/support/compute_capability.h"
 
 #if defined(__CUDACC__)
 
@@ -17,12 +18,7 @@ inline bool has_ragged_columns(const Fp8BlockTiles& tiles) {
 }
 
 // Whether the kernel of stacks was measured: on others its shared memory may leave a block alone on an SM.
-inline bool takes_stacks() {
-  int device = 0, major = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  return major >= 9;
-}
+inline bool takes_stacks() { return compute_capability() >= 90; }
 
 template <Format X, Format F, bool kSquare, unsigned kParts>
 void launch_columns(const Fp8BlockTiles& tiles, cudaStream_t stream) {
