@@ -203,6 +203,8 @@ void add_all() {
       {"block", LinearRecipe::block, false, true},
       {"block", LinearRecipe::block, true, false},
       {.recipe_name = "block", .recipe = LinearRecipe::block, .ragged = true, .bias = false, .by_library = true},
+      {.recipe_name = "block", .recipe = LinearRecipe::block, .ragged = true, .bias = false, .rows_unit = 1},
+      {.recipe_name = "block", .recipe = LinearRecipe::block, .ragged = true, .bias = false, .rows_unit = 1, .by_library = true},
       {"bf16", LinearRecipe::none, false, false},
       {"bf16", LinearRecipe::none, false, true},
       {"tensor_current", LinearRecipe::tensor_current, false, false},

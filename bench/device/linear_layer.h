@@ -19,27 +19,29 @@ namespace assay::bench {
 struct Case {
   const char* recipe_name;
   LinearRecipe recipe;
-  bool ragged;  // rows of the groups fall as 1/rank, multiples of 128, one group empty
+  bool ragged;  // rows of the groups fall as 1/rank, multiples of rows_unit, one group empty
   bool bias;
   std::int64_t rows = 32768, N = 4096, K = 7168;
   int groups = 8;
+  std::int64_t rows_unit = 128;
   bool by_library = false;  // products by cuBLASLt, also where choose_linear_path() takes another path
 
   std::string name() const {
-    return std::string(recipe_name) + (by_library ? " cublaslt" : "") + (bias ? " bias" : "") + (ragged ? " ragged" : "") + " " +
-           std::to_string(groups) + "x" + std::to_string(rows / groups) + " " + std::to_string(N) + "x" + std::to_string(K);
+    return std::string(recipe_name) + (by_library ? " cublaslt" : "") + (bias ? " bias" : "") + (ragged ? " ragged" : "") +
+           (rows_unit == 1 ? " any" : "") + " " + std::to_string(groups) + "x" + std::to_string(rows / groups) + " " +
+           std::to_string(N) + "x" + std::to_string(K);
   }
   double flops() const { return 3 * 2.0 * static_cast<double>(rows) * static_cast<double>(N) * static_cast<double>(K); }
   bool quantizes() const { return recipe != LinearRecipe::none; }
-  bool has_vendor() const { return recipe == LinearRecipe::block && !bias; }
+  bool has_vendor() const { return recipe == LinearRecipe::block && !bias && rows_unit % 16 == 0; }
+  const char* splits_name() const { return !ragged ? "even" : rows_unit == 1 ? "any" : "ragged"; }
   // Of bench/table.py. `vendor`: routes of x, w and dy; absent, failed or none where there are no figures of it.
   std::string label(const std::string& vendor) const {
     const char* const options = by_library ? (bias ? " options=cublaslt+bias" : " options=cublaslt")
                                 : bias     ? " options=bias"
                                            : "";
-    return std::string("step=") + recipe_name + options + " splits=" + (ragged ? "ragged" : "even") +
-           " groups=" + std::to_string(groups) + " rows=" + std::to_string(rows) + " N=" + std::to_string(N) +
-           " K=" + std::to_string(K) + " vendor=" + vendor;
+    return std::string("step=") + recipe_name + options + " splits=" + splits_name() + " groups=" + std::to_string(groups) +
+           " rows=" + std::to_string(rows) + " N=" + std::to_string(N) + " K=" + std::to_string(K) + " vendor=" + vendor;
   }
   // Codes of a byte in both directions; the scales of 1x128 and of 128x128 (f32) besides.
   std::int64_t quantized_bytes() const {
@@ -99,7 +101,7 @@ struct Layer {
         dy(shared_values(c.rows * c.N, 2)),
         w(shared_values(c.groups * c.N * c.K, 3)),
         bias(shared_values(c.groups * c.N, 4)),
-        splits(on_device(c.ragged ? zipf_splits(c.groups, c.rows, 128)
+        splits(on_device(c.ragged ? zipf_splits(c.groups, c.rows, c.rows_unit)
                                   : std::vector<std::int64_t>(static_cast<std::size_t>(c.groups), c.rows / c.groups))),
         y(2 * c.rows * c.N),
         dx(2 * c.rows * c.K),
@@ -116,7 +118,7 @@ struct Layer {
     options.N = c.N;
     options.K = c.K;
     options.rows_capacity = c.rows;
-    options.rows_multiple = 16;  // as the splits above are: operands of wgrad are read where they lie
+    options.rows_multiple = c.rows_unit % 16 == 0 ? 16 : 1;  // as the splits above are: 16 saves copies for wgrad
     options.fresh_weights = false;
     options.status = status.as<std::uint32_t>();
     module.reset();  // its memory first

@@ -2,7 +2,7 @@
 // Ragged contractions whose rows the copy engine cannot read. It wants each row at a multiple of 16 bytes, from its first column on; the
 // transposed operands of wgrad have rows of as many bytes as the group has tokens. The blocks of the grid together copy the groups
 // whose matrix or whose rows begin elsewhere, with rows 16 bytes apart or a multiple of that, and wait for one another. Calls that
-// have no such group pass by. Boxes that begin between multiples of 16 bytes would need no copy: the engine does not take them.
+// have no such group pass by, as those whose columns are aligned (column_layout.h). Boxes that begin between multiples of 16 bytes would need no copy: the engine does not take them.
 //
 //   group of 20 tokens, in memory          copied
 //   |row 0      |row 1      |row 2 ...     |row 0      |.....|row 1      |.....|row 2 ...
@@ -17,6 +17,7 @@
 #include "device/fp8_block_gemm/problem.h"
 #include "device/fp8_block_gemm/ptx.cuh"
 #include "device/fp8_block_gemm/tiles.cuh"
+#include "device/layout/column_layout.h"
 #include "device/support/unaligned_read.cuh"
 
 namespace assay::device::fp8_block {
@@ -30,10 +31,14 @@ __device__ bool is_copied(const GroupsOf& groups, int group, std::uint32_t rows)
 // Where the rows of a group lie for the copy engine.
 template <class GroupsOf>
 __device__ MatrixOfBytes matrix_of(const RaggedOperand& operand, std::uint32_t rows, const GroupsOf& groups, int group) {
-  const std::uint32_t depth = groups.rows(group);
+  const std::uint32_t depth = groups.rows(group), first_row = groups.first_row(group);
+  if (operand.aligned) {
+    const GroupColumns columns = aligned_columns(static_cast<std::uint32_t>(group), first_row, depth);
+    return {operand.data + std::int64_t{columns.before} * rows, rows, depth, columns.pitch};
+  }
   const std::uint8_t* const first = is_copied(groups, group, rows)
                                         ? operand.copies + std::int64_t{groups.before(1, group)} * 16 * rows
-                                        : operand.data + std::int64_t{groups.first_row(group)} * rows;
+                                        : operand.data + std::int64_t{first_row} * rows;
   return {first, rows, depth, std::uint64_t{Blocks<16>::of(depth)} * 16};
 }
 
@@ -116,7 +121,7 @@ __device__ bool align_groups(const Problem& problem, const GroupsOf& groups) {
     if (threadIdx.x == 0) group_detail::tell(problem.status, kStatusUnalignedRows);
     return false;
   }
-  if (__syncthreads_or(any) == 0) return true;  // the same in all blocks
+  if (problem.a.aligned || __syncthreads_or(any) == 0) return true;  // the same in all blocks
   copy_groups(problem.a, static_cast<std::uint32_t>(problem.m), groups, problem.rows.groups);
   copy_groups(problem.b, static_cast<std::uint32_t>(problem.n), groups, problem.rows.groups);
   order_with_copy_engine();

@@ -97,7 +97,9 @@ struct Parts {
 
 bool makes_maps(const GroupedGemmCall& call) { return call.layout == GemmLayout::NT || call.w.data_list != nullptr; }
 
-bool has_copies(const GroupedGemmCall& call) { return call.layout == GemmLayout::NT && call.rows_multiple % 16 != 0; }
+bool has_copies(const GroupedGemmCall& call) {
+  return call.layout == GemmLayout::NT && call.rows_multiple % 16 != 0 && call.column_alignment == 1;
+}
 
 // Of `multiprocessors` blocks.
 Parts parts_of(const GroupedGemmCall& call, int multiprocessors) {
@@ -130,8 +132,9 @@ void put_operands(const Shape& shape, const GroupedGemmCall& call, const Choice&
   const auto copies = [&](std::int64_t at) { return has_copies(call) ? workspace + at : nullptr; };
   problem.a_map = map_of_groups(shape.a.data, kTileRows);
   problem.b_map = map_of_groups(shape.b.data, b_rows);
-  problem.a = {static_cast<const std::uint8_t*>(shape.a.data), copies(parts.a_copies)};
-  problem.b = {static_cast<const std::uint8_t*>(shape.b.data), copies(parts.b_copies)};
+  const bool aligned = call.column_alignment != 1;
+  problem.a = {static_cast<const std::uint8_t*>(shape.a.data), copies(parts.a_copies), aligned};
+  problem.b = {static_cast<const std::uint8_t*>(shape.b.data), copies(parts.b_copies), aligned};
   problem.maps = static_cast<CUtensorMap*>(call.workspace);
 }
 

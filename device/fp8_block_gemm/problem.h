@@ -40,10 +40,11 @@ constexpr int tile_columns(Scaling scaling, Contraction contraction) {
 inline constexpr int kMapsOfSide = 2, kMapsOfBlock = 2 * kMapsOfSide;
 
 // The matrices of all groups, and where groups are copied to whose rows the copy engine cannot read (aligned_copies.cuh); null: there
-// are none, by the promise of rows_multiple.
+// are none, by the promise of rows_multiple or the alignment of columns.
 struct RaggedOperand {
   const std::uint8_t* data;
   std::uint8_t* copies;
+  bool aligned;  // column_layout.h
 };
 
 struct Problem {

@@ -116,8 +116,9 @@ std::int64_t GroupedLinear::lay_out_rows(void* memory, std::int64_t capacity) {
   const bool quantized = quantizes(o.config);
   const auto columnwise = [&](LinearTensor tensor, std::int64_t columns) -> QuantizedDirection {
     if (!quantized) return {};
-    void* const at = parts.take(quantized_storage_bytes(o.config, tensor, capacity, groups, columns, false, true));
-    return quantized_storage(at, o.config, tensor, capacity, groups, columns, false, true).columnwise;
+    const std::int64_t alignment = column_alignment_of(o.config, o.path.path);
+    void* const at = parts.take(quantized_storage_bytes(o.config, tensor, capacity, groups, columns, false, true, alignment));
+    return quantized_storage(at, o.config, tensor, capacity, groups, columns, false, true, alignment).columnwise;
   };
   for (Microbatch& microbatch : microbatches_) {
     microbatch.splits = parts.take<std::int64_t>(std::int64_t{8} * groups);
@@ -153,9 +154,10 @@ std::int64_t GroupedLinear::lay_out_scratch(void* memory, std::int64_t capacity)
   weights_space_.memory = forward_space_.memory = forward.take(std::max(weights_space_.bytes, forward_space_.bytes));
 
   if (quantized && o.wgrad && !o.defer_wgrad) {
+    const std::int64_t alignment = column_alignment_of(o.config, o.path.path);
     void* const at =
-        backward.take(quantized_storage_bytes(o.config, LinearTensor::gradient, capacity, o.groups, o.N, false, true));
-    dy_ = quantized_storage(at, o.config, LinearTensor::gradient, capacity, o.groups, o.N, false, true).columnwise;
+        backward.take(quantized_storage_bytes(o.config, LinearTensor::gradient, capacity, o.groups, o.N, false, true, alignment));
+    dy_ = quantized_storage(at, o.config, LinearTensor::gradient, capacity, o.groups, o.N, false, true, alignment).columnwise;
   }
   const std::int64_t wgrad_bytes = o.defer_wgrad ? 0 : wgrad_space_.bytes;
   void* const space = backward.take(std::max({dgrad_space_.bytes, gradient_space_.bytes, wgrad_bytes}));

@@ -2,6 +2,7 @@
 
 #include "device/gemm/plan_key.h"
 #include "device/layout/check_rows.h"
+#include "device/layout/column_layout.h"
 #include "device/linear/linear_kernels.h"
 #include "device/linear/linear_product.h"
 #include "device/support/call_checks.h"
@@ -74,6 +75,10 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
   // The architecture whose arithmetic the emulated GEMM uses: only Hopper has block scaling, only later ones MXFP8 and NVFP4.
   const bool later = config.recipe == LinearRecipe::mxfp8 || config.recipe == LinearRecipe::nvfp4;
   return {LinearVerdict::emulated, "emulated: " + missing + own_missing, later ? "sm100" : "sm90"};
+}
+
+std::int64_t column_alignment_of(const LinearConfig& config, GemmPath path) {
+  return config.recipe == LinearRecipe::block && path == GemmPath::assay ? kAlignedColumns : 1;
 }
 
 LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs) {

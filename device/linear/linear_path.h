@@ -33,6 +33,9 @@ struct LinearPath {
   LinearProduct forward, dgrad, wgrad;  // TN, NN, NT
 };
 
+// LinearCall::column_alignment with which wgrad by this path copies nothing, where there is one.
+std::int64_t column_alignment_of(const LinearConfig& config, GemmPath path);
+
 // What a layer will compute, as far as the choice of the path depends on it.
 struct LinearNeeds {
   bool dgrad = true, wgrad = true;

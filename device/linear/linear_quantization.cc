@@ -80,6 +80,7 @@ std::vector<QuantizeCall> quantize_calls(const LinearConfig& config, const Linea
   call.x = source.x;
   call.rows = source.rows;
   call.rows_multiple = source.rows_multiple;
+  call.column_alignment = source.column_alignment;
   call.columns = source.columns;
   call.scale = config.recipe == LinearRecipe::tensor_delayed ? source.scale : nullptr;
   call.noop = source.noop;

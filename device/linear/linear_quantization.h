@@ -17,6 +17,7 @@ struct LinearSource {
   const void* const* list = nullptr;  // weights, in place of x
   Rows rows;                          // of weights: G groups of N rows each
   std::int64_t rows_multiple = 1;     // promised: QuantizeCall::rows_multiple
+  std::int64_t column_alignment = 1;  // QuantizeCall's
   std::int64_t columns = 0;
   const float* scale = nullptr;  // tensor_delayed
   float* amax = nullptr;         // per-tensor recipes: written, if not null

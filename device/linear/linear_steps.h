@@ -91,8 +91,11 @@ struct LinearCall {
                                    // faster (QuantizeCall::rows_multiple). A broken promise is reported in the status word
                                    // (kStatusUnalignedRows): that quantization, or that wgrad, then writes nothing, and results
                                    // computed from codes that were not written are invalid
-  std::int64_t N = 0;              // output features
-  std::int64_t K = 0;              // input features
+  std::int64_t column_alignment =
+      1;               // of columnwise q(x) and q(dy), the same in all steps of a layer: 1, or 16 for block by assay
+                       // (device/layout/column_layout.h): wgrad then copies nothing, whatever rows the groups have
+  std::int64_t N = 0;  // output features
+  std::int64_t K = 0;  // input features
   LinearPath path;
   LinearConstants constants;
   void* workspace = nullptr;  // device, 256-byte aligned, of the step's ..._workspace_bytes(); contents undefined

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/layout/column_layout.h"
 #include "device/layout/scale_layout.cuh"
 #include "device/linear/linear_parts.h"
 
@@ -38,11 +39,11 @@ std::int64_t scale_bytes(LinearRecipe recipe, LinearTensor tensor, std::int64_t 
 
 // Lays out both directions; shared parts are laid out once.
 QuantizedStorage lay_out(Parts& parts, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
-                         std::int64_t columns, bool rowwise, bool columnwise) {
+                         std::int64_t columns, bool rowwise, bool columnwise, std::int64_t column_alignment) {
   QuantizedStorage storage;
   const auto add = [&](QuantizedDirection& direction, bool requested, bool along_rows, const QuantizedDirection& other) {
     if (!requested || !quantizes(config)) return;
-    const QuantizedBytes bytes = quantized_bytes(config, tensor, rows, groups, columns, along_rows);
+    const QuantizedBytes bytes = quantized_bytes(config, tensor, rows, groups, columns, along_rows, column_alignment);
     direction.data = parts.take(bytes.data);
     const bool shares_scale = is_per_tensor(config.recipe), shares_amax = tensor == LinearTensor::weight;
     direction.scale_inv = shares_scale && other.data != nullptr ? other.scale_inv : parts.take(bytes.scale_inv);
@@ -62,11 +63,12 @@ std::int64_t QuantizedBytes::total() const {
 }
 
 QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
-                               std::int64_t columns, bool columnwise) {
+                               std::int64_t columns, bool columnwise, std::int64_t column_alignment) {
   QuantizedBytes bytes;
   if (!quantizes(config)) return bytes;
   const bool nvfp4 = config.recipe == LinearRecipe::nvfp4;
-  bytes.data = nvfp4 ? rows * columns / 2 : rows * columns;
+  const bool aligns = columnwise && tensor != LinearTensor::weight;
+  bytes.data = nvfp4 ? rows * columns / 2 : column_bytes(rows, groups, columns, aligns ? column_alignment : 1);
   bytes.amax = nvfp4 ? std::int64_t{4} * groups : 0;
   if (tensor == LinearTensor::weight) {  // all groups have equal sizes
     const std::int64_t group_rows = groups == 0 ? 0 : rows / groups;
@@ -80,16 +82,16 @@ QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, 
 }
 
 std::int64_t quantized_storage_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
-                                     std::int64_t columns, bool rowwise, bool columnwise) {
+                                     std::int64_t columns, bool rowwise, bool columnwise, std::int64_t column_alignment) {
   Parts parts(nullptr);
-  lay_out(parts, config, tensor, rows, groups, columns, rowwise, columnwise);
+  lay_out(parts, config, tensor, rows, groups, columns, rowwise, columnwise, column_alignment);
   return parts.bytes();
 }
 
 QuantizedStorage quantized_storage(void* memory, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
-                                   std::int64_t columns, bool rowwise, bool columnwise) {
+                                   std::int64_t columns, bool rowwise, bool columnwise, std::int64_t column_alignment) {
   Parts parts(memory);
-  return lay_out(parts, config, tensor, rows, groups, columns, rowwise, columnwise);
+  return lay_out(parts, config, tensor, rows, groups, columns, rowwise, columnwise, column_alignment);
 }
 
 }  // namespace assay::device

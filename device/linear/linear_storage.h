@@ -33,15 +33,15 @@ struct QuantizedBytes {
 };
 
 // A quantized tensor of `groups` groups in at most `rows` rows of `columns` columns; of weights `rows` is G*N, N a group.
-// Recipe none: nothing.
+// Recipe none: nothing. `column_alignment`: LinearCall's, of columnwise x or dy.
 QuantizedBytes quantized_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
-                               std::int64_t columns, bool columnwise);
+                               std::int64_t columns, bool columnwise, std::int64_t column_alignment = 1);
 
 // Bytes of the requested directions, with shared parts counted once, and the storage in memory of that size, 256-byte
 // aligned.
 std::int64_t quantized_storage_bytes(const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
-                                     std::int64_t columns, bool rowwise, bool columnwise);
+                                     std::int64_t columns, bool rowwise, bool columnwise, std::int64_t column_alignment = 1);
 QuantizedStorage quantized_storage(void* memory, const LinearConfig& config, LinearTensor tensor, std::int64_t rows, int groups,
-                                   std::int64_t columns, bool rowwise, bool columnwise);
+                                   std::int64_t columns, bool rowwise, bool columnwise, std::int64_t column_alignment = 1);
 
 }  // namespace assay::device

@@ -93,9 +93,11 @@ struct Step : StepLayout {
 
   QuantizedStorage own_storage(LinearTensor tensor, std::int64_t capacity, std::int64_t columns, bool rowwise, bool columnwise) {
     if (!quantizes(call.config)) return {};
+    const std::int64_t alignment = call.column_alignment;
     const std::int64_t bytes =
-        quantized_storage_bytes(call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise);
-    return quantized_storage(parts.take(bytes), call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise);
+        quantized_storage_bytes(call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise, alignment);
+    return quantized_storage(parts.take(bytes), call.config, tensor, capacity, call.rows.groups, columns, rowwise, columnwise,
+                             alignment);
   }
 
   // Rowwise in the workspace, columnwise in the caller's buffers, if any.
@@ -130,6 +132,7 @@ struct Step : StepLayout {
     product = product_of(call.config, layout, d_type);
     product->rows = rows();
     product->rows_multiple = call.rows_multiple;
+    if (layout == GemmLayout::NT) product->column_alignment = call.column_alignment;
     product->N = call.N;
     product->K = call.K;
     product->status = call.status;
@@ -162,6 +165,7 @@ LinearSource rows_source(const Step& step, LinearTensor tensor, const void* x, c
   source.x = x;
   source.rows = step.rows();
   source.rows_multiple = step.call.rows_multiple;
+  source.column_alignment = step.call.column_alignment;
   source.columns = tensor == LinearTensor::gradient ? step.call.N : step.call.K;
   source.scale = scale;
   source.amax = amax;

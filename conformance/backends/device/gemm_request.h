@@ -10,6 +10,7 @@
 #include "conformance/backends/device/call_parts.h"
 #include "conformance/backends/device/group_places.h"
 #include "device/gemm/grouped_gemm.h"
+#include "device/layout/column_layout.h"
 #include "reference/gemm/plan.h"
 
 namespace assay::conformance {
@@ -45,6 +46,13 @@ class GemmRequest {
   void pass_lists();
   // That the rows of every group are a multiple of this.
   void promise(std::int64_t rows_multiple) { call_.rows_multiple = rows_multiple; }
+
+  // NT of FP8 blocks: codes of dy and x at these addresses instead, with each column at a multiple of 16 bytes
+  // (device/layout/column_layout.h).
+  void align_columns(const void* dy, const void* x) {
+    call_.column_alignment = device::kAlignedColumns;
+    call_.dy.data = dy, call_.x.data = x;
+  }
 
   // The call with placeholders for what only bind() knows: splits, scalars and a D that is not requested. For questions and for
   // the library's checks, not for execution.

@@ -245,7 +245,7 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
   kept.dbias = dbias;
   const auto storage = [=](void* memory) {
     return device::quantized_storage(memory, call.config, device::LinearTensor::gradient, call.rows.capacity, call.rows.groups,
-                                     call.N, false, true)
+                                     call.N, false, true, call.column_alignment)
         .columnwise;
   };
   std::int64_t kept_at = 0, first_at = 0;
@@ -254,7 +254,7 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
     call.dy = nullptr;
     call.dy_scale = nullptr;
     kept_at = step.parts.add(device::quantized_storage_bytes(call.config, device::LinearTensor::gradient, call.rows.capacity,
-                                                             call.rows.groups, call.N, false, true));
+                                                             call.rows.groups, call.N, false, true, call.column_alignment));
     kept.workspace_bytes = device::linear_quantize_gradient_workspace_bytes(kept);
     first_at = step.parts.add(kept.workspace_bytes);
   } else {

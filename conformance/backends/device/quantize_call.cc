@@ -62,7 +62,7 @@ bool has_no_output(const Request& request) {
 
 }  // namespace
 
-DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
+DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple, std::int64_t column_alignment) {
   Parts parts;
   device::QuantizeCall call;
   call.config = quantize_config_of(request);
@@ -124,6 +124,7 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple) {
             device::QuantizeCall ready = call;
             splits.bind(ready.rows, status);
             ready.rows_multiple = rows_multiple;
+            ready.column_alignment = column_alignment;
             ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);
             ready.status = status;
             if (nvfp4) {

@@ -20,7 +20,8 @@ struct Fp8BlockTiles {
   float epsilon;
   float zero;  // see multiply_with_zero()
   bool pow2;
-  bool aligned;  // x and rowwise data allow vectors in every row
+  bool aligned_columns;  // of codes (column_layout.h)
+  bool aligned;          // x and rowwise data allow vectors in every row
   const float* noop;
   std::uint8_t* row_data;  // each of these may be null: not requested
   std::uint8_t* column_data;

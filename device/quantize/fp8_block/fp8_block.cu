@@ -53,6 +53,7 @@ void quantize_fp8_block(const QuantizeCall& call, Stream stream) {
     tiles.column_data = static_cast<std::uint8_t*>(output.columnwise_data);
     tiles.column_scale = static_cast<float*>(output.columnwise_scale_inv);
   }
+  tiles.aligned_columns = call.column_alignment != 1;
   tiles.rows_multiple = relied_on(call, tiles.column_data != nullptr);
   tiles.tile_sums = dbias ? static_cast<float*>(call.workspace) : nullptr;
   tiles.aligned = call.columns % 8 == 0 && is_aligned(call.x, 16) && is_aligned(tiles.row_data, 8);

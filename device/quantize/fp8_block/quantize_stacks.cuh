@@ -127,7 +127,7 @@ __device__ __forceinline__ void store_pass(const Fp8BlockTiles& a, const Memory&
   const auto take = [&](unsigned t) {
     const WindowTile& tile = pass.tile[t];
     stores.ring_row = half * kBlock + static_cast<int>(pass.unit[t]) * kUnitRows;
-    stores.to = column_codes_of(a, tile, column_tile);
+    stores.to = column_codes_of(a, tile, column_tile, dense_columns(tile.first_row, tile.rows));
     stores.pitch = tile.rows;
     stores.rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
   };

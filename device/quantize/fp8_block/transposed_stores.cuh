@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "device/layout/column_layout.h"
 #include "device/quantize/fp8_block/thread_layout.cuh"
 
 #if defined(__CUDACC__)
@@ -46,10 +47,10 @@ __device__ __forceinline__ void store_columns_unaligned(const unsigned char* sha
   }
 }
 
-// Address of the codes of a tile's first column: the group's columns of tile.rows codes begin where its rows do.
+// Address of the codes of a tile's first column.
 __device__ __forceinline__ std::uint8_t* column_codes_of(const Fp8BlockTiles& a, const WindowTile& tile,
-                                                         std::uint32_t column_tile) {
-  return a.column_data + std::int64_t{tile.first_row} * a.columns + std::int64_t{column_tile} * kBlock * tile.rows +
+                                                         std::uint32_t column_tile, const GroupColumns& group) {
+  return a.column_data + std::int64_t{group.before} * a.columns + std::int64_t{column_tile} * kBlock * group.pitch +
          std::int64_t{tile.tile} * kBlock;
 }
 
@@ -58,9 +59,11 @@ __device__ __forceinline__ void store_columns(const Fp8BlockTiles& a, const Wind
   const int thread = static_cast<int>(threadIdx.x);
   const int rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
   const int columns = static_cast<int>(min(a.columns - std::int64_t{column_tile} * kBlock, std::int64_t{kBlock}));
-  std::uint8_t* const to = column_codes_of(a, tile, column_tile);
-  if (((reinterpret_cast<std::uintptr_t>(to) | tile.rows) & 15) != 0) {
-    return store_columns_unaligned(shared, to, tile.rows, rows, columns, thread);
+  const GroupColumns group =
+      a.aligned_columns ? aligned_columns(tile.group, tile.first_row, tile.rows) : dense_columns(tile.first_row, tile.rows);
+  std::uint8_t* const to = column_codes_of(a, tile, column_tile, group);
+  if (((reinterpret_cast<std::uintptr_t>(to) | group.pitch) & 15) != 0) {
+    return store_columns_unaligned(shared, to, group.pitch, rows, columns, thread);
   }
   const int vector = thread % 8;
 #pragma unroll
@@ -69,7 +72,7 @@ __device__ __forceinline__ void store_columns(const Fp8BlockTiles& a, const Wind
     uint4 v = reinterpret_cast<const uint4*>(shared)[column * 8 + (vector ^ exchange >> 1)];
     if (exchange & 1) v = uint4{v.z, v.w, v.x, v.y};
     if (column < columns && vector * 16 < rows) {
-      __stcs(reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * tile.rows) + vector, v);
+      __stcs(reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * group.pitch) + vector, v);
     }
   }
 }

@@ -144,6 +144,15 @@ TEST(Gates, GroupsFollowOneAnother) {
   }
 }
 
+TEST(Gates, ColumnsFollowOneAnother) {
+  const CublasLtLibrary library = library_of(131000);
+  GroupedGemmCall call = call_of(GemmKind::fp8_block);
+  EXPECT_EQ(library.missing(call, 90), "");
+  call.column_alignment = 16;
+  EXPECT_NE(library.missing(call, 90).find("columns that follow one another; those of the call begin at multiples of 16 bytes"),
+            std::string::npos);
+}
+
 TEST(Gates, BlockScalesMustBeSwizzled) {
   const CublasLtLibrary library = library_of(131000);
   for (const GemmKind kind : {GemmKind::mxfp8, GemmKind::nvfp4}) {

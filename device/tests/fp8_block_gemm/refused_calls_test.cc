@@ -85,6 +85,8 @@ TEST(Fp8BlockGemm, SaysWhatItDoesNotTakeInNT) {
       "it is 67108865");
   call.rows_multiple = 16;
   EXPECT_EQ(missing(call), missing(sound(GemmKind::fp8_block, GemmLayout::NT)));
+  call.rows_multiple = 1, call.column_alignment = 16;  // nothing is copied either
+  EXPECT_EQ(missing(call), missing(sound(GemmKind::fp8_block, GemmLayout::NT)));
 
   call = sound(GemmKind::fp8_block, GemmLayout::NT);
   call.d_type = Format::e5m2;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <tuple>
 
 #include "device/cublaslt/group_setup.h"
 #include "device/layout/check_rows.h"
@@ -51,6 +52,21 @@ std::vector<std::int64_t> splits_of(const Rows& rows) {
   return {narrow, narrow + rows.groups};
 }
 
+// Columnwise codes with columns at multiples of 16 bytes, and the same one after another (column_layout.h). `to_dense`: which is read.
+void move_columns(std::byte* aligned, std::byte* dense, const std::vector<std::int64_t>& splits, std::int64_t columns,
+                  bool to_dense) {
+  std::int64_t first_row = 0, number = 0;
+  for (const std::int64_t rows : splits) {
+    const std::int64_t pitch = (rows + 15) & ~15, begin = (((first_row + 15) & ~15) + 16 * number++) * columns;
+    for (std::int64_t j = 0; j < columns; ++j) {
+      std::byte* const there = aligned + begin + j * pitch;
+      std::byte* const here = dense + first_row * columns + j * rows;
+      if (rows > 0) std::memcpy(to_dense ? here : there, to_dense ? there : here, static_cast<std::size_t>(rows));
+    }
+    first_row += rows;
+  }
+}
+
 // ---- quantize --------------------------------------------------------------------------------------------------------
 
 std::int64_t quantize_bytes(const device::QuantizeCall& call) {
@@ -94,7 +110,15 @@ void quantize(const device::QuantizeCall& call, Stream) {
     problem.splits = splits;
     problem.scale = call.scale;
     problem.noop = call.noop;
-    assay::quantize(problem, call.output);
+    QuantizeOutput output = call.output;
+    std::vector<std::byte> dense;
+    if (call.column_alignment != 1 && output.columnwise_data != nullptr) {
+      dense.resize(static_cast<std::size_t>(call.rows.capacity * call.columns));
+      output.columnwise_data = dense.data();
+    }
+    assay::quantize(problem, output);
+    if (!dense.empty())
+      move_columns(static_cast<std::byte*>(call.output.columnwise_data), dense.data(), splits, call.columns, false);
     spoil(call.workspace, call.workspace_bytes);
   });
 }
@@ -179,6 +203,13 @@ struct Product {
     problem.bias = call.bias;
     problem.plan = plan;
     problem.architecture = architecture;
+    std::vector<std::byte> dense[2];
+    for (const auto& [operand, columns, of] : {std::tuple{&problem.dy, call.N, &dense[0]}, {&problem.x, call.K, &dense[1]}}) {
+      if (call.column_alignment == 1) break;
+      of->resize(static_cast<std::size_t>(call.rows.capacity * columns));
+      move_columns(static_cast<std::byte*>(const_cast<void*>(operand->data)), of->data(), splits, columns, true);
+      operand->data = of->data();
+    }
     if (call.alpha != nullptr) problem.alpha = {call.alpha, 1};
     if (call.beta != nullptr) problem.beta = {call.beta, 1};
 
@@ -239,7 +270,8 @@ void check_assay(const device::GroupedGemmCall&, const device::Fp8BlockSettings&
 std::int64_t assay_bytes(const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings) {
   device::check_rows(call.rows);
   if (call.layout != GemmLayout::NT) return 0;
-  return 512 * settings.multiprocessors + 8 * call.rows.groups + (call.rows_multiple % 16 == 0 ? 0 : 32 * call.rows.capacity);
+  return 512 * settings.multiprocessors + 8 * call.rows.groups +
+         (call.rows_multiple % 16 == 0 || call.column_alignment == 16 ? 0 : 32 * call.rows.capacity);
 }
 void by_assay(const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings, Stream) {
   multiply(call, find_accumulation_plan(assay_plan(call, settings)), assay_bytes(call, settings), device::GemmPath::assay);

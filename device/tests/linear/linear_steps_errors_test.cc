@@ -111,6 +111,14 @@ TEST_P(BadCall, OfForwardLaunchesNothing) {
     call.path.forward.arithmetic = arithmetic_of(case_.layer, GemmLayout::TN);
   });
   host_device().wrong_plan.clear();
+  bad_forward("column_alignment is 16: expected 1, but for recipe block by path assay",
+              [](F& call) { call.column_alignment = 16; });
+  if (recipe() == LinearRecipe::block) {
+    bad_forward("column_alignment is 32: expected 1 or 16", [](F& call) {
+      call.path.path = GemmPath::assay;
+      call.column_alignment = 32;
+    });
+  }
   bad_forward("path.path is 3", [](F& call) { call.path.path = static_cast<GemmPath>(3); });
   if (recipe() == LinearRecipe::block) {
     host_device().wrong_settings = "cluster of the settings is 3";

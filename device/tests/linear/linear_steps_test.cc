@@ -367,6 +367,12 @@ TEST_P(Report, StorageHoldsTheWorstSplits) {
             device::quantized_bytes(config, device::LinearTensor::activation, rows, 3, columns, columnwise);
         EXPECT_EQ(bytes.scale_inv, most) << rows << " rows, " << columns << " columns, columnwise " << columnwise;
         EXPECT_EQ(bytes.data, recipe() == LinearRecipe::nvfp4 ? rows * columns / 2 : rows * columns);
+        if (recipe() == LinearRecipe::block) {
+          const auto aligned =
+              device::quantized_bytes(config, device::LinearTensor::activation, rows, 3, columns, columnwise, 16);
+          EXPECT_EQ(aligned.data, columnwise ? (rows + 15) / 16 * 16 * columns + 48 * columns : rows * columns);
+          EXPECT_EQ(aligned.scale_inv, bytes.scale_inv);
+        }
         if (rows > 300) continue;
         const std::vector<std::int64_t> same(3, rows);
         const device::QuantizedBytes weights =

@@ -80,6 +80,26 @@ TEST(QuantizeCall, WithoutElementsNeedsNoState) {
   }
 }
 
+TEST(QuantizeCall, HasColumnAlignmentsOfBlocksAlone) {
+  QuantizeCall call = drawn_call();
+  call.column_alignment = 16;
+  EXPECT_EQ(refusal(call), "column_alignment is 16: expected 1, but for recipes of FP8 blocks");
+  QuantizeCall blocks;
+  blocks.config.columnwise = true;
+  blocks.x = memory;
+  blocks.rows.capacity = 32, blocks.columns = 32;
+  blocks.output.columnwise_data = reinterpret_cast<char*>(memory) + 8;
+  for (const Recipe recipe : {Recipe::block_1x128, Recipe::block_128x128}) {
+    blocks.config.recipe = recipe;
+    for (const std::int64_t wrong : {0, -16, 2, 8, 32}) {
+      blocks.column_alignment = wrong;
+      EXPECT_EQ(refusal(blocks), "column_alignment is " + std::to_string(wrong) + ": expected 1 or 16");
+    }
+    blocks.column_alignment = 16;
+    EXPECT_TRUE(refusal(blocks).starts_with("output.columnwise_data is misaligned")) << refusal(blocks);
+  }
+}
+
 // The reference may have recipes for which no kernel was written.
 TEST(Calls, OfARecipeWithoutKernelsAreNotSupported) {
   QuantizeCall call = drawn_call();

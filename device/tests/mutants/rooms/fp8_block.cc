@@ -184,6 +184,36 @@ void break_promise(Case& problem) {
   if (status != device::kStatusUnalignedRows || !std::all_of(before.begin(), before.end(), is_same)) std::abort();
 }
 
+// The same call with each column of codes at a multiple of 16 bytes: has to give the codes that `problem` has, and to write nothing
+// outside the columns.
+void check_aligned_columns(const Case& problem) {
+  Case again = problem;
+  const std::vector<std::byte>& dense = problem.out.at("columnwise_data").bytes;
+  const std::vector<std::int64_t> groups = group_rows(problem);
+  std::int64_t capacity = problem.in.at("x").shape[0];
+  const std::int64_t columns = static_cast<std::int64_t>(dense.size()) / capacity;
+  constexpr std::byte kUnwritten{0xA7};
+  std::vector<std::byte> memory(
+      static_cast<std::size_t>((capacity + 16 * static_cast<std::int64_t>(groups.size()) + 32) * columns), kUnwritten);
+  std::byte* const aligned = memory.data() + (-reinterpret_cast<std::uintptr_t>(memory.data()) & 15);
+  conformance::Request request = request_of(again);
+  request.out.at("columnwise_data").data = aligned;
+  if (run_in_workspace(conformance::quantize_call(request, 1, 16)) != 0) std::abort();
+  std::int64_t first_row = 0, number = 0;
+  for (const std::int64_t rows : groups) {
+    const std::int64_t pitch = (rows + 15) / 16 * 16, before = ((first_row + 15) / 16 + number++) * 16;
+    for (std::int64_t j = 0; j < columns; ++j) {
+      std::byte* const column = aligned + before * columns + j * pitch;
+      if (rows > 0 && std::memcmp(column, &dense[static_cast<std::size_t>(first_row * columns + j * rows)],
+                                  static_cast<std::size_t>(rows)) != 0)
+        std::abort();
+      std::fill_n(column, pitch, kUnwritten);
+    }
+    first_row += rows;
+  }
+  if (std::any_of(memory.begin(), memory.end(), [](std::byte each) { return each != kUnwritten; })) std::abort();
+}
+
 }  // namespace
 
 std::uint32_t run(Case& problem) {
@@ -194,6 +224,7 @@ std::uint32_t run(Case& problem) {
   const bool told = promise == Promise::kept && device::host::reversed;
   const std::uint32_t status = run_in_workspace(conformance::quantize_call(request_of(problem), told ? kPromised : 1));
   if (status != right_status(problem)) std::abort();
+  if (promise != Promise::unknown && !device::host::reversed) check_aligned_columns(problem);
   return status;
 }
 

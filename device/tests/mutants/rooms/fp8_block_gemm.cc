@@ -111,23 +111,60 @@ std::vector<std::int64_t> right_splits(const Case& problem, std::int64_t capacit
   return rows;
 }
 
-std::uint32_t call(Case& problem, bool lists, std::int64_t promise) {
+// Codes of dy and x as device/layout/column_layout.h describes them with an alignment of 16: what lies between columns is NaN.
+struct AlignedCodes {
+  std::vector<std::byte> memory[2];
+
+  AlignedCodes(const Case& problem, const std::vector<std::int64_t>& groups) {
+    for (const int i : {0, 1}) {
+      const std::vector<std::byte>& dense = problem.in.at(i == 0 ? "dy_columnwise_data" : "x_columnwise_data").bytes;
+      const std::int64_t columns = std::get<std::int64_t>(problem.attributes.at(i == 0 ? "N" : "K"));
+      std::int64_t rows = 0, first_row = 0, number = 0;
+      for (const std::int64_t each : groups) rows += each;
+      memory[i].assign(static_cast<std::size_t>((rows / 16 + 2 + static_cast<std::int64_t>(groups.size())) * 16 * columns),
+                       std::byte{0xFF});
+      for (const std::int64_t each : groups) {
+        const std::int64_t before = ((first_row + 15) / 16 + number++) * 16;
+        for (std::int64_t j = 0; j < columns; ++j) {
+          std::copy_n(dense.begin() + first_row * columns + j * each, each,
+                      address(i) + before * columns + j * ((each + 15) / 16 * 16));
+        }
+        first_row += each;
+      }
+    }
+  }
+  std::byte* address(int i) { return memory[i].data() + (-reinterpret_cast<std::uintptr_t>(memory[i].data()) & 15); }
+  void add_to(std::vector<device::host::MemoryPart>& parts) {
+    for (std::vector<std::byte>& each : memory) parts.push_back({each.data(), each.size()});
+  }
+};
+
+std::uint32_t call(Case& problem, bool lists, std::int64_t promise, AlignedCodes* aligned = nullptr) {
   conformance::GemmRequest request(Request::of(problem));
+  if (aligned != nullptr) request.align_columns(aligned->address(0), aligned->address(1));
   const device::Fp8BlockSettings settings = settings_of(request);
   if (lists) request.pass_lists();
   request.promise(promise);
   device::check_fp8_block_gemm(request.shape(), settings);
   const std::int64_t bytes = device::fp8_block_gemm_workspace_bytes(request.shape(), settings);
   const std::int64_t own = request.parts().add(bytes);
-  return run_in_workspace(
-      {request.parts().bytes(), [&](device::Stream stream, void* workspace, std::uint32_t* status) {
-         device::host::describe_memory(tensors_of(problem), {workspace, static_cast<std::size_t>(request.parts().bytes())});
-         if (!request.has_elements()) return request.check_contents(status, stream);
-         device::GroupedGemmCall ready = request.bind(workspace, status, stream);
-         ready.workspace = bytes == 0 ? nullptr : conformance::part<void>(workspace, own);
-         ready.workspace_bytes = bytes;
-         device::fp8_block_grouped_gemm(ready, settings, stream);
-       }});
+  return run_in_workspace({request.parts().bytes(), [&](device::Stream stream, void* workspace, std::uint32_t* status) {
+                             std::vector<device::host::MemoryPart> read = tensors_of(problem);
+                             if (aligned != nullptr) aligned->add_to(read);
+                             device::host::describe_memory(read, {workspace, static_cast<std::size_t>(request.parts().bytes())});
+                             if (!request.has_elements()) return request.check_contents(status, stream);
+                             device::GroupedGemmCall ready = request.bind(workspace, status, stream);
+                             ready.workspace = bytes == 0 ? nullptr : conformance::part<void>(workspace, own);
+                             ready.workspace_bytes = bytes;
+                             device::fp8_block_grouped_gemm(ready, settings, stream);
+                           }});
+}
+
+// The same call with aligned columns has to give what `problem` has.
+void check_aligned_columns(const Case& before, const Case& problem, const std::vector<std::int64_t>& rows) {
+  Case again = before;
+  AlignedCodes aligned(again, rows);
+  if (call(again, false, 1, &aligned) != 0 || again.out.at("d").bytes != problem.out.at("d").bytes) std::abort();
 }
 
 // A promise that the splits break is reported, and nothing is written.
@@ -149,7 +186,11 @@ std::uint32_t run(Case& problem) {
   const std::vector<std::int64_t> rows = right_splits(problem, request.shape().rows.capacity);
   const bool keeps = std::all_of(rows.begin(), rows.end(), [](std::int64_t each) { return each % 16 == 0; });
   if (!keeps && request.shape().layout == GemmLayout::NT && request.has_elements()) break_promise(problem);
-  return call(problem, reversed, reversed && keeps ? 16 : 1);
+  const bool aligns = reversed && !rows.empty() && request.shape().layout == GemmLayout::NT && request.has_elements();
+  const Case before = aligns ? problem : Case{};
+  const std::uint32_t status = call(problem, reversed, reversed && keeps ? 16 : 1);
+  if (aligns && status == 0) check_aligned_columns(before, problem, rows);
+  return status;
 }
 
 }  // namespace assay::mutants
