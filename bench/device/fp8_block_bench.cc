@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/device/device_bench.h"
+#include "device/layout/column_layout.h"
 #include "device/quantize/quantize.h"
 
 namespace assay::bench {
@@ -23,6 +24,7 @@ struct Case {
   std::int64_t multiple = 1;  // of the rows of every group, which is promised
   bool swiglu = false;
   std::int64_t each = 0;  // rows of every group but the last; 0: they fall as 1/rank
+  std::int64_t column_alignment = 1;
 
   std::string name() const {
     std::string text = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
@@ -32,17 +34,19 @@ struct Case {
     if (groups != 0) text += std::string(" ") + std::to_string(groups) + " groups";
     if (multiple != 1) text += " of " + std::to_string(multiple) + "s";
     if (each != 0) text += " of " + std::to_string(each) + " rows";
+    if (column_alignment != 1) text += " aligned";
     return text + " " + std::to_string(rows) + "x" + std::to_string(columns);
   }
   Subject subject() const {
     const char* const kernel = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
     std::string options = multiple != 1 ? "rows_of_" + std::to_string(multiple) : "";
-    const auto add_option = [&](bool given, const char* option) {
-      if (given) options += options.empty() ? option : std::string("+") + option;
+    const auto add_option = [&](bool given, const std::string& option) {
+      if (given) options += options.empty() ? option : "+" + option;
     };
     add_option(dbias, "dbias");
     add_option(swiglu, "swiglu");
-    add_option(each != 0, each == 32 ? "groups_of_32" : "groups_of_33");
+    add_option(each != 0, "groups_of_" + std::to_string(each));
+    add_option(column_alignment != 1, "columns_of_" + std::to_string(column_alignment));
     return {kernel, options, rowwise, columnwise, Format::bf16, groups, rows, columns};
   }
 };
@@ -91,6 +95,7 @@ void quantize_blocks(benchmark::State& state, const Case& c) {
   call.config.activation = c.swiglu ? Activation::swiglu : Activation::off;
   call.rows.capacity = c.rows;
   call.rows_multiple = c.multiple;
+  call.column_alignment = c.column_alignment;
   call.columns = c.columns;
   if (c.groups != 0) {
     call.rows.splits = device_splits.as<std::int64_t>();
@@ -117,7 +122,8 @@ void quantize_blocks(benchmark::State& state, const Case& c) {
       call.output.rowwise_scale_inv = output(4 * scales_of(c, true, splits).stored);
     }
     if (c.columnwise) {
-      call.output.columnwise_data = output(elements);
+      call.output.columnwise_data =
+          output(device::column_bytes(c.rows, static_cast<int>(splits.size()), c.columns, c.column_alignment));
       call.output.columnwise_scale_inv = output(4 * scales_of(c, false, splits).stored);
     }
     if (c.dbias) call.output.dbias = output(2 * static_cast<std::int64_t>(splits.size()) * c.columns);
@@ -153,9 +159,13 @@ void add_all() {
         register_case({recipe, true, true, false, 8, rows, 7168, multiple, true});
       }
       register_case({recipe, true, false, false, 8, rows, 7168, 1, true});
-      for (const std::int64_t each : {32, 33}) {
-        register_case({recipe, true, true, false, static_cast<int>(ceil_div(rows, each)), rows, 7168, 1, false, each});
+      for (const std::int64_t alignment : {1, 16}) {
+        for (const std::int64_t each : {32, 33}) {
+          register_case(
+              {recipe, true, true, false, static_cast<int>(ceil_div(rows, each)), rows, 7168, 1, false, each, alignment});
+        }
       }
+      for (const int groups : {8, 64, 256}) register_case({recipe, true, true, false, groups, rows, 7168, 1, false, 0, 16});
     }
   }
 }

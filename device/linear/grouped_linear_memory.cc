@@ -116,7 +116,7 @@ std::int64_t GroupedLinear::lay_out_rows(void* memory, std::int64_t capacity) {
   const bool quantized = quantizes(o.config);
   const auto columnwise = [&](LinearTensor tensor, std::int64_t columns) -> QuantizedDirection {
     if (!quantized) return {};
-    const std::int64_t alignment = column_alignment_of(o.config, o.path.path);
+    const std::int64_t alignment = column_alignment_of(o.config, o.path.path, o.rows_multiple);
     void* const at = parts.take(quantized_storage_bytes(o.config, tensor, capacity, groups, columns, false, true, alignment));
     return quantized_storage(at, o.config, tensor, capacity, groups, columns, false, true, alignment).columnwise;
   };
@@ -154,7 +154,7 @@ std::int64_t GroupedLinear::lay_out_scratch(void* memory, std::int64_t capacity)
   weights_space_.memory = forward_space_.memory = forward.take(std::max(weights_space_.bytes, forward_space_.bytes));
 
   if (quantized && o.wgrad && !o.defer_wgrad) {
-    const std::int64_t alignment = column_alignment_of(o.config, o.path.path);
+    const std::int64_t alignment = column_alignment_of(o.config, o.path.path, o.rows_multiple);
     void* const at =
         backward.take(quantized_storage_bytes(o.config, LinearTensor::gradient, capacity, o.groups, o.N, false, true, alignment));
     dy_ = quantized_storage(at, o.config, LinearTensor::gradient, capacity, o.groups, o.N, false, true, alignment).columnwise;

@@ -77,8 +77,9 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
   return {LinearVerdict::emulated, "emulated: " + missing + own_missing, later ? "sm100" : "sm90"};
 }
 
-std::int64_t column_alignment_of(const LinearConfig& config, GemmPath path) {
-  return config.recipe == LinearRecipe::block && path == GemmPath::assay ? kAlignedColumns : 1;
+std::int64_t column_alignment_of(const LinearConfig& config, GemmPath path, std::int64_t rows_multiple) {
+  const bool taken = config.recipe == LinearRecipe::block && path == GemmPath::assay;
+  return taken && rows_multiple % kAlignedColumns != 0 ? kAlignedColumns : 1;
 }
 
 LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs) {

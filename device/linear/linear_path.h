@@ -33,8 +33,8 @@ struct LinearPath {
   LinearProduct forward, dgrad, wgrad;  // TN, NN, NT
 };
 
-// LinearCall::column_alignment with which wgrad by this path copies nothing, where there is one.
-std::int64_t column_alignment_of(const LinearConfig& config, GemmPath path);
+// LinearCall::column_alignment with which wgrad by this path copies nothing. `rows_multiple`: LinearCall's promise.
+std::int64_t column_alignment_of(const LinearConfig& config, GemmPath path, std::int64_t rows_multiple);
 
 // What a layer will compute, as far as the choice of the path depends on it.
 struct LinearNeeds {

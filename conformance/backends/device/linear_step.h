@@ -81,7 +81,7 @@ struct Step {
       const std::string why = why_not_assay(sized(product, layout), architecture, asked);
       if (why.empty()) {
         call.path.path = device::GemmPath::assay;
-        call.column_alignment = device::column_alignment_of(call.config, call.path.path);
+        call.column_alignment = device::column_alignment_of(call.config, call.path.path, 1);  // with a promise too
         for (device::LinearProduct* each : {&call.path.forward, &call.path.dgrad, &call.path.wgrad})
           each->fp8_block = assay_settings(asked);
         return;

@@ -270,5 +270,19 @@ TEST(LinearPath, RefusesWhatNoPathTakes) {
   refused({}, {.dw_type = Format::e4m3}, "needs.dw_type is e4m3");
 }
 
+// Columns of 16 bytes save copies by the kernel that takes them, and where nothing is promised that saves them.
+TEST(LinearPath, AlignsColumnsWhereThatSavesCopies) {
+  for (const LinearRecipe recipe : {LinearRecipe::none, LinearRecipe::tensor_current, LinearRecipe::block, LinearRecipe::mxfp8}) {
+    for (const device::GemmPath path : {device::GemmPath::cublaslt, device::GemmPath::emulated, device::GemmPath::assay}) {
+      for (const std::int64_t promise : {1, 8, 16, 24, 32}) {
+        LinearConfig config;
+        config.recipe = recipe;
+        const bool aligns = recipe == LinearRecipe::block && path == device::GemmPath::assay && promise % 16 != 0;
+        EXPECT_EQ(device::column_alignment_of(config, path, promise), aligns ? 16 : 1);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace assay::device_linear_suite
