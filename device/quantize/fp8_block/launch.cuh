@@ -10,9 +10,10 @@
 
 namespace assay::device::fp8_block {
 
-// Whether columns of codes may begin in the middle of 16 bytes, as far as the host knows.
+// Whether groups may have any rows, so that columns of codes begin in the middle of 16 bytes or have less than 16 at their ends, as far as
+// the host knows.
 inline bool has_ragged_columns(const Fp8BlockTiles& tiles) {
-  return tiles.column_data != nullptr && !tiles.aligned_columns && tiles.rows_multiple == 1 &&
+  return tiles.column_data != nullptr && tiles.rows_multiple == 1 &&
          (tiles.rows.splits != nullptr || tiles.rows.capacity % 16 != 0 ||
           reinterpret_cast<std::uintptr_t>(tiles.column_data) % 16 != 0);
 }

@@ -1,6 +1,5 @@
 #pragma once
-// FP8 block scaling with columnwise codes where columns begin at any byte: column j of group t begins at byte
-// columns * first_row + j * rows of the output.
+// FP8 block scaling with columnwise codes of groups of any rows: columns begin at any byte, or at multiples of 16 (column_layout.h).
 //
 //   traffic   as in quantize_tiles.cuh
 //   ceiling   of the rate of one aligned tensor, on an H100, both directions: 0.90 to 0.93 with 8 to 256 groups, 0.93 to 0.96 with 32
@@ -127,9 +126,11 @@ __device__ __forceinline__ void store_pass(const Fp8BlockTiles& a, const Memory&
   const auto take = [&](unsigned t) {
     const WindowTile& tile = pass.tile[t];
     stores.ring_row = half * kBlock + static_cast<int>(pass.unit[t]) * kUnitRows;
-    stores.to = column_codes_of(a, tile, column_tile, dense_columns(tile.first_row, tile.rows));
-    stores.pitch = tile.rows;
-    stores.rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
+    const GroupColumns group = columns_of(a, tile);
+    stores.to = column_codes_of(a, tile, column_tile, group);
+    stores.pitch = group.pitch;
+    // Of aligned columns whole runs of 16 bytes are stored: what lies between columns is undefined.
+    stores.rows = static_cast<int>(min(group.pitch - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
   };
   const WindowTile& tile = pass.tile[0];
   if (tile.rows <= kBlock) {

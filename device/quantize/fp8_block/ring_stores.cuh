@@ -60,8 +60,8 @@ struct RingStores {
   unsigned char* heads;  // of each column, as they lie in their sector
   int ring_row;          // of the tile's row 0
   std::uint8_t* to;      // column 0, row 0
-  std::uint32_t pitch;   // rows of the group
-  int rows, columns;     // of the tile
+  std::uint32_t pitch;   // bytes from column to column: the rows of the group, or with aligned columns up to 15 more
+  int rows, columns;     // of the tile, rows up to the pitch
 
   __device__ __forceinline__ std::uint8_t code(int column, int row) const {
     return codes[CodeRing::of(column) * 8 + ((ring_row + row) & (CodeRing::kRows - 1))];

@@ -47,6 +47,11 @@ __device__ __forceinline__ void store_columns_unaligned(const unsigned char* sha
   }
 }
 
+// Where the columns of codes of a tile's group lie.
+__device__ __forceinline__ GroupColumns columns_of(const Fp8BlockTiles& a, const WindowTile& tile) {
+  return a.aligned_columns ? aligned_columns(tile.group, tile.first_row, tile.rows) : dense_columns(tile.first_row, tile.rows);
+}
+
 // Address of the codes of a tile's first column.
 __device__ __forceinline__ std::uint8_t* column_codes_of(const Fp8BlockTiles& a, const WindowTile& tile,
                                                          std::uint32_t column_tile, const GroupColumns& group) {
@@ -59,8 +64,7 @@ __device__ __forceinline__ void store_columns(const Fp8BlockTiles& a, const Wind
   const int thread = static_cast<int>(threadIdx.x);
   const int rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));
   const int columns = static_cast<int>(min(a.columns - std::int64_t{column_tile} * kBlock, std::int64_t{kBlock}));
-  const GroupColumns group =
-      a.aligned_columns ? aligned_columns(tile.group, tile.first_row, tile.rows) : dense_columns(tile.first_row, tile.rows);
+  const GroupColumns group = columns_of(a, tile);
   std::uint8_t* const to = column_codes_of(a, tile, column_tile, group);
   if (((reinterpret_cast<std::uintptr_t>(to) | group.pitch) & 15) != 0) {
     return store_columns_unaligned(shared, to, group.pitch, rows, columns, thread);
