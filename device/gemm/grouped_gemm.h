@@ -56,10 +56,10 @@ struct GroupedGemmCall {
   GemmLayout layout = GemmLayout::TN;
   Rows rows;  // of x and dy; splits on the device
   GroupPlaces places;
-  std::int64_t rows_multiple = 1;     // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm() and
-                                      // fp8_block_grouped_gemm() copies of groups in NT; both check the promise
-  std::int64_t column_alignment = 1;  // of x and dy in NT of FP8 blocks: 1, or 16 (device/layout/column_layout.h), which
-                                      // fp8_block_grouped_gemm() takes, and reads groups of any rows where they lie
+  std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm() and
+                                   // fp8_block_grouped_gemm() copies of groups in NT; both check the promise
+  // Of x and dy in NT of FP8 blocks: 1, or 16 (device/layout/column_layout.h), which fp8_block_grouped_gemm() takes: it then copies nothing.
+  std::int64_t column_alignment = 1;
   std::int64_t N = 0;
   std::int64_t K = 0;
   GemmOperand x, w, dy;                              // the two that the layout names

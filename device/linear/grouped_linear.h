@@ -68,8 +68,8 @@ struct GroupedLinearOptions {
   int groups = 0;                   // G, 0 to 1024
   std::int64_t N = 0, K = 0;        // output and input features
   std::int64_t rows_capacity = 0;   // the largest rows.capacity of a call
-  std::int64_t rows_multiple = 1;   // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 its copies,
-                                    // and time for columnwise codes of block
+  std::int64_t rows_multiple = 1;   // promised: LinearCall::rows_multiple. 16 (nvfp4: 32) saves wgrad of FP8 by cublaslt its
+                                    // copies, and time for columnwise codes of block
   LinearPath path;                  // its pointers must outlive the module; settings.library_workspace and
                                     // settings.group_arrays null: the module or the pool has them
   LinearPool* pool = nullptr;       // shares scratch and workspaces with other modules, outlives this one; null: its own.

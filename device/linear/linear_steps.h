@@ -91,9 +91,9 @@ struct LinearCall {
                                    // faster (QuantizeCall::rows_multiple). A broken promise is reported in the status word
                                    // (kStatusUnalignedRows): that quantization, or that wgrad, then writes nothing, and results
                                    // computed from codes that were not written are invalid
-  std::int64_t column_alignment =
-      1;               // of columnwise q(x) and q(dy), the same in all steps of a layer: 1, or 16 for block by assay
-                       // (device/layout/column_layout.h): wgrad then copies nothing, whatever rows the groups have
+  // Of columnwise q(x) and q(dy), the same in all steps of a layer: 1, or for block by assay 16 (device/layout/column_layout.h), with which
+  // wgrad copies nothing, whatever rows the groups have. quantized_storage() takes it too.
+  std::int64_t column_alignment = 1;
   std::int64_t N = 0;  // output features
   std::int64_t K = 0;  // input features
   LinearPath path;

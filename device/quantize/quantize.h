@@ -22,11 +22,12 @@ struct QuantizeCall {
       nullptr;  // device, [rows.capacity, columns], 16-byte aligned; with an activation [rows.capacity, 2 columns], gate
                 // then up
   Rows rows;
-  std::int64_t rows_multiple = 1;     // promised: every group's rows are a multiple of this. Columnwise codes of FP8 blocks rely
-                                      // on a multiple of 16: groups are then as fast as one tensor, and quantize() checks the
-                                      // promise (kStatusUnalignedRows, and nothing is written). Others ignore it
-  std::int64_t column_alignment = 1;  // of columnwise codes of FP8 blocks: 1, or 16 (device/layout/column_layout.h), which makes
-                                      // groups of any rows as fast as one tensor. output.columnwise_data: column_bytes()
+  std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Columnwise codes of FP8 blocks rely
+                                   // on a multiple of 16: groups are then as fast as one tensor, and quantize() checks the
+                                   // promise (kStatusUnalignedRows, and nothing is written). Others ignore it
+  // Of columnwise codes of FP8 blocks: 1, or 16 (device/layout/column_layout.h), as fp8_block_grouped_gemm() reads groups of any rows without
+  // copies. output.columnwise_data then has column_bytes().
+  std::int64_t column_alignment = 1;
   std::int64_t columns = 0;
   const float* scale = nullptr;                  // device [G]: tensor_delayed
   const float* amax = nullptr;                   // device [G]: nvfp4; null: max |x| of the group
