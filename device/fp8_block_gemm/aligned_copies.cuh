@@ -2,7 +2,8 @@
 // Ragged contractions whose rows the copy engine cannot read. It wants each row at a multiple of 16 bytes, from its first column on; the
 // transposed operands of wgrad have rows of as many bytes as the group has tokens. The blocks of the grid together copy the groups
 // whose matrix or whose rows begin elsewhere, with rows 16 bytes apart or a multiple of that, and wait for one another. Calls that
-// have no such group pass by, as those whose columns are aligned (column_layout.h). Boxes that begin between multiples of 16 bytes would need no copy: the engine does not take them.
+// have no such group pass by, as those whose columns are aligned do (column_layout.h). Boxes that begin between multiples of 16 bytes would
+// need no copy: the engine does not take them.
 //
 //   group of 20 tokens, in memory          copied
 //   |row 0      |row 1      |row 2 ...     |row 0      |.....|row 1      |.....|row 2 ...

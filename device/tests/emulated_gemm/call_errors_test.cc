@@ -44,6 +44,23 @@ TEST(Beta, IsCheckedWhereItLies) {
   }
 }
 
+TEST(Call, HasColumnsThatFollowOneAnother) {
+  Case problem = generate(parse_case_line("grouped_gemm kind=fp8_block layout=NT d_type=f32 splits=16,32 N=16 K=16 seed=1"));
+  GemmRequest request(Request::of(problem));
+  const AccumulationPlan& plan = *plan_for(request.key());
+  const device::EmulatedArithmetic arithmetic{&plan, find_tensor_core_unit(plan.unit)};
+  EXPECT_NO_THROW(device::check_emulated_gemm(request.shape(), arithmetic));
+  request.align_columns(request.shape().dy.data, request.shape().x.data);
+  try {
+    device::check_emulated_gemm(request.shape(), arithmetic);
+    ADD_FAILURE() << "taken";
+  } catch (const device::NotSupported& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "the emulated GEMM reads columns that follow one another; those of the call begin at multiples of 16 bytes "
+              "(fp8_block_grouped_gemm() takes them)");
+  }
+}
+
 // Refused before a launch.
 TEST(Call, MustFitItsPlan) {
   const struct {
