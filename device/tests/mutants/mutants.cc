@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "conformance/catalogue/catalogue.h"
+#include "conformance/support/counter_random.h"
 #include "device/tests/mutants/hunt.h"
 #include "device/tests/mutants/mutation.h"
 #include "device/tests/mutants/point_table.h"
@@ -194,11 +195,7 @@ int complaints(const json& matrix, const Options& options, const Record& record,
 // Whether each mutant is of the sample: those whose names have the least hashes, the same on every machine.
 std::vector<bool> sampled(int sample) {
   std::vector<std::pair<std::uint64_t, int>> ranked;
-  for (int m = 0; m < kCount; ++m) {
-    std::uint64_t hash = 0xCBF2'9CE4'8422'2325u;  // FNV-1a
-    for (const char letter : key_of(kMutants[m])) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100'0000'01B3u;
-    ranked.emplace_back(hash, m);
-  }
+  for (int m = 0; m < kCount; ++m) ranked.emplace_back(conformance::fnv1a(key_of(kMutants[m])), m);
   std::sort(ranked.begin(), ranked.end());
   std::vector<bool> in(kCount, sample == 0);
   for (int i = 0; i < std::min(sample, kCount); ++i)

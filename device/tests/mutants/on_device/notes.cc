@@ -5,6 +5,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "conformance/support/counter_random.h"
+
 namespace assay::mutants {
 namespace {
 
@@ -14,11 +16,9 @@ struct Header {
 };
 
 Header header_of(const std::vector<std::string>& keys) {
-  std::uint64_t of_all = keys.size();
-  for (const std::string& key : keys) {
-    for (const char each : key + "\n") of_all = (of_all ^ static_cast<unsigned char>(each)) * 0x100'0000'01B3u;  // FNV-1a
-  }
-  return {of_all, sizeof(Noted)};
+  std::string all;
+  for (const std::string& key : keys) all += key + "\n";
+  return {conformance::fnv1a(all), sizeof(Noted)};
 }
 
 template <class T>
