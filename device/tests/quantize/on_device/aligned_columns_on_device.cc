@@ -1,0 +1,200 @@
+// FP8 block codes with columns at multiples of 16 bytes (device/layout/column_layout.h) beside the dense ones, which the suite judges: each call
+// twice on the device. The same bits in every output, and nothing written outside the columns of codes.
+//
+//   device_aligned_columns        exit code 0: all as they should be; 1: a call differs; 9: there is no device of SM80 or later
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "device/layout/column_layout.h"
+#include "device/quantize/quantize.h"
+#include "device/support/call_checks.h"
+#include "device/support/compute_capability.h"
+#include "device/support/launch_check.h"
+#include "device/support/memory_source.h"
+
+namespace assay::device {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+constexpr std::uint8_t kUnwritten = 0xA7;
+
+class OnDevice {
+ public:
+  explicit OnDevice(std::int64_t bytes) : memory_(device_memory(), {}, nullptr, std::max<std::int64_t>(bytes, 1)), bytes_(bytes) {
+    if (bytes != 0) check_cuda(cudaMemset(memory_.data(), kUnwritten, static_cast<std::size_t>(bytes)), "cudaMemset");
+  }
+  template <class T>
+  explicit OnDevice(const std::vector<T>& values) : OnDevice(static_cast<std::int64_t>(values.size() * sizeof(T))) {
+    if (!values.empty())
+      check_cuda(cudaMemcpy(memory_.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  void* data() const { return memory_.data(); }
+  Bytes bytes() const {
+    Bytes copy(static_cast<std::size_t>(bytes_));
+    if (bytes_ != 0) check_cuda(cudaMemcpy(copy.data(), memory_.data(), copy.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return copy;
+  }
+
+ private:
+  DeviceMemory memory_;
+  std::int64_t bytes_;
+};
+
+struct Call {
+  Recipe recipe;
+  Format x_type, output;
+  bool rowwise, gated, dbias;
+  std::vector<std::int64_t> splits;
+  std::int64_t columns;
+
+  std::int64_t rows() const { return std::accumulate(splits.begin(), splits.end(), std::int64_t{0}); }
+  std::string name() const {
+    return std::string(name_of(recipe)) + " " + format_name(x_type) + " to " + format_name(output) +
+           (rowwise ? " both" : " columnwise") + (gated ? " swiglu" : "") + (dbias ? " dbias" : "") + ", " +
+           std::to_string(splits.size()) + " groups, " + std::to_string(rows()) + " x " + std::to_string(columns);
+  }
+};
+
+// Finite values of 16 powers of two and of both signs.
+Bytes values_of(Format type, std::int64_t count) {
+  std::mt19937 draw(static_cast<std::uint32_t>(count));
+  Bytes made;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t bits = draw(), exponent = bits >> 23 & 15, sign = bits >> 31;
+    const std::uint32_t word = type == Format::f16 ? sign << 15 | (exponent + 5) << 10 | (bits & 0x3FF)
+                                                   : sign << 31 | (exponent + 120) << 23 | (bits & 0x7FFFFF);
+    const std::uint32_t stored = type == Format::bf16 ? word >> 16 : word;
+    for (int byte = 0; byte < (type == Format::f32 ? 4 : 2); ++byte)
+      made.push_back(static_cast<std::uint8_t>(stored >> 8 * byte));
+  }
+  return made;
+}
+
+struct Outputs {
+  Bytes row_codes, row_scales, codes, scales, dbias;
+};
+
+Outputs run(const Call& call, std::int64_t alignment) {
+  const std::int64_t rows = call.rows(), groups = static_cast<std::int64_t>(call.splits.size());
+  const OnDevice x(values_of(call.x_type, rows * call.columns * (call.gated ? 2 : 1))), splits(call.splits);
+  const std::int64_t scale_bytes =
+      4 * ((rows + 4 * groups) * (call.columns / 128 + 4) + (rows / 128 + groups) * (call.columns + 4));
+  const OnDevice row_codes(call.rowwise ? rows * call.columns : 0), row_scales(call.rowwise ? scale_bytes : 0);
+  const OnDevice codes(column_bytes(rows, static_cast<int>(groups), call.columns, alignment)), scales(scale_bytes);
+  const OnDevice dbias(call.dbias ? groups * call.columns * 4 : 0), status(4);
+  check_cuda(cudaMemset(status.data(), 0, 4), "cudaMemset");
+
+  QuantizeCall made;
+  made.config.recipe = call.recipe, made.config.output = call.output;
+  made.config.rowwise = call.rowwise, made.config.columnwise = true;
+  made.config.activation = call.gated ? Activation::swiglu : Activation::off;
+  made.config.dbias = call.dbias;
+  made.x_type = call.x_type, made.x = x.data();
+  made.rows = {rows, static_cast<const std::int64_t*>(splits.data()), static_cast<int>(groups)};
+  made.columns = call.columns, made.column_alignment = alignment;
+  if (call.rowwise) made.output.rowwise_data = row_codes.data(), made.output.rowwise_scale_inv = row_scales.data();
+  made.output.columnwise_data = codes.data(), made.output.columnwise_scale_inv = scales.data();
+  if (call.dbias) made.output.dbias = dbias.data();
+  made.status = static_cast<std::uint32_t*>(status.data());
+  made.workspace_bytes = quantize_workspace_bytes(made);
+  const OnDevice workspace(made.workspace_bytes);
+  if (made.workspace_bytes != 0) made.workspace = workspace.data();
+  quantize(made, nullptr);
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  if (status.bytes() != Bytes(4)) throw CudaError("a status other than 0");
+  return {row_codes.bytes(), row_scales.bytes(), codes.bytes(), scales.bytes(), dbias.bytes()};
+}
+
+// The dense columns of aligned ones, which are marked as unwritten: what is left was written outside.
+Bytes dense_of(const Call& call, Bytes& aligned) {
+  Bytes dense;
+  std::int64_t first_row = 0, number = 0;
+  for (const std::int64_t rows : call.splits) {
+    const std::int64_t pitch = (rows + 15) / 16 * 16, begin = ((first_row + 15) / 16 + number++) * 16 * call.columns;
+    for (std::int64_t j = 0; j < call.columns; ++j) {
+      const auto column = aligned.begin() + begin + j * pitch;
+      dense.insert(dense.end(), column, column + rows);
+      std::fill_n(column, pitch, kUnwritten);
+    }
+    first_row += rows;
+  }
+  return dense;
+}
+
+// What differs; empty: nothing.
+std::string difference(const Call& call) {
+  const Outputs dense = run(call, 1);
+  Outputs aligned = run(call, kAlignedColumns);
+  if (dense_of(call, aligned.codes) != dense.codes) return "columnwise codes";
+  if (std::any_of(aligned.codes.begin(), aligned.codes.end(), [](std::uint8_t each) { return each != kUnwritten; }))
+    return "what lies outside the columns";
+  if (aligned.scales != dense.scales) return "columnwise scales";
+  if (aligned.row_codes != dense.row_codes) return "rowwise codes";
+  if (aligned.row_scales != dense.row_scales) return "rowwise scales";
+  return aligned.dbias != dense.dbias ? "dbias" : "";
+}
+
+std::vector<Call> calls() {
+  std::vector<std::int64_t> small, many(1024, 0);
+  for (int t = 0; t < 200; ++t) small.push_back(t % 37);
+  for (int t = 0; t < 1024; t += 3) many[static_cast<std::size_t>(t)] = t % 130;
+  const std::vector<std::vector<std::int64_t>> all_splits = {{1},    {128, 129, 127, 0, 1}, {1037, 0, 15, 2049, 333}, small, many,
+                                                             {5000}, {16, 0, 48, 512}};
+  std::vector<Call> all;
+  for (const Recipe recipe : {Recipe::block_1x128, Recipe::block_128x128}) {
+    for (const Format x_type : {Format::bf16, Format::f16, Format::f32}) {
+      for (const Format output : {Format::e4m3, Format::e5m2}) {
+        for (const bool rowwise : {false, true}) {
+          for (const int part : {0, 1, 2}) {  // plain, of gate and up, with dbias
+            if (part == 1 && x_type == Format::f32) continue;
+            for (const auto& splits : all_splits) {
+              for (const std::int64_t columns : {8, 136, 1000})
+                all.push_back({recipe, x_type, output, rowwise, part == 1, part == 2, splits, columns});
+            }
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+int compare() {
+  std::size_t wrong = 0, made = 0;
+  for (const Call& call : calls()) {
+    if (call.gated && compute_capability() != 90) continue;  // its instructions were measured there alone
+    ++made;
+    const std::string what = difference(call);
+    if (what.empty()) continue;
+    ++wrong;
+    std::printf("%s: %s\n", call.name().c_str(), what.c_str());
+  }
+  std::printf("%zu of %zu calls differed\n", wrong, made);
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace assay::device
+
+int main() {
+  try {
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0 || assay::device::compute_capability() < 80) {
+      std::fprintf(stderr, "device_aligned_columns: there is no device of SM80 or later\n");
+      return 9;
+    }
+    return assay::device::compare();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "device_aligned_columns: %s\n", error.what());
+    return 1;
+  }
+}
