@@ -33,7 +33,8 @@ struct Case {
   }
   double flops() const { return 3 * 2.0 * static_cast<double>(rows) * static_cast<double>(N) * static_cast<double>(K); }
   bool quantizes() const { return recipe != LinearRecipe::none; }
-  bool has_vendor() const { return recipe == LinearRecipe::block && !bias && rows_unit % 16 == 0; }
+  bool has_vendor() const { return recipe == LinearRecipe::block && !bias && rows_multiple() == 16; }
+  std::int64_t rows_multiple() const { return rows_unit % 16 == 0 ? 16 : 1; }
   const char* splits_name() const { return !ragged ? "even" : rows_unit == 1 ? "any" : "ragged"; }
   // Of bench/table.py. `vendor`: routes of x, w and dy; absent, failed or none where there are no figures of it.
   std::string label(const std::string& vendor) const {
@@ -118,7 +119,7 @@ struct Layer {
     options.N = c.N;
     options.K = c.K;
     options.rows_capacity = c.rows;
-    options.rows_multiple = c.rows_unit % 16 == 0 ? 16 : 1;  // as the splits above are: 16 saves copies for wgrad
+    options.rows_multiple = c.rows_multiple();  // of the splits above: 16 saves copies for wgrad
     options.fresh_weights = false;
     options.status = status.as<std::uint32_t>();
     module.reset();  // its memory first

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "device/gemm/grouped_gemm_names.h"
-#include "device/layout/column_layout.h"
+#include "device/layout/check_columns.h"
 #include "device/support/call_checks.h"
 
 namespace assay::device {
@@ -147,13 +147,6 @@ void check_places(const GroupedGemmCall& call) {
     require(!call.dy.columnwise, "dy.columnwise", "1", "rowwise storage, whose rows `places` divides");
 }
 
-void check_column_alignment(const GroupedGemmCall& call) {
-  if (call.column_alignment == 1) return;
-  const bool taken = call.kind == GemmKind::fp8_block && call.layout == GemmLayout::NT;
-  require(taken && call.column_alignment == kAlignedColumns, "column_alignment", call.column_alignment,
-          taken ? "1 or 16" : "1, but for kind fp8_block in layout NT");
-}
-
 }  // namespace
 
 void check_grouped_gemm(const GroupedGemmCall& call) {
@@ -163,7 +156,8 @@ void check_grouped_gemm(const GroupedGemmCall& call) {
   check_places(call);
   require(call.rows_multiple >= 1, "rows_multiple", call.rows_multiple, "a value of at least 1");
   require(call.rows_multiple <= kMaxRows, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
-  check_column_alignment(call);
+  check_column_alignment(call.column_alignment, call.kind == GemmKind::fp8_block && call.layout == GemmLayout::NT,
+                         "kind fp8_block in layout NT");
   require(call.N >= 0, "N", call.N, "a value of at least 0");
   require(call.K >= 0, "K", call.K, "a value of at least 0");
   require(call.N <= kMaxRows, "N", call.N, "at most " + std::to_string(kMaxRows));

@@ -63,6 +63,8 @@
 
 namespace assay::device {
 
+class Parts;  // linear_parts.h
+
 struct GroupedLinearOptions {
   LinearConfig config;              // config.architecture is not used: the path has its own arithmetic
   int groups = 0;                   // G, 0 to 1024
@@ -195,6 +197,11 @@ class GroupedLinear {
   GemmWorkspaces& workspaces() { return options_.pool != nullptr ? options_.pool->workspaces() : *workspaces_; }
   // Each of these three hands out its memory or, if that is null, counts it.
   std::int64_t lay_out_lasting(void* memory);
+  std::int64_t column_alignment() const {
+    return column_alignment_of(options_.config, options_.path.path, options_.rows_multiple);
+  }
+  // Memory of x or dy, quantized columnwise; none for recipe none.
+  QuantizedDirection take_columnwise(Parts& parts, LinearTensor tensor, std::int64_t capacity, std::int64_t columns) const;
   std::int64_t lay_out_rows(void* memory, std::int64_t rows);
   std::int64_t lay_out_scratch(void* memory, std::int64_t rows);
   void size_spaces(std::int64_t rows);

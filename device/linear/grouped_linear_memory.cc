@@ -109,23 +109,26 @@ std::int64_t GroupedLinear::lay_out_lasting(void* memory) {
   return parts.bytes();
 }
 
+QuantizedDirection GroupedLinear::take_columnwise(Parts& parts, LinearTensor tensor, std::int64_t capacity,
+                                                  std::int64_t columns) const {
+  const GroupedLinearOptions& o = options_;
+  if (!quantizes(o.config)) return {};
+  const std::int64_t alignment = column_alignment();
+  void* const at = parts.take(quantized_storage_bytes(o.config, tensor, capacity, o.groups, columns, false, true, alignment));
+  return quantized_storage(at, o.config, tensor, capacity, o.groups, columns, false, true, alignment).columnwise;
+}
+
 std::int64_t GroupedLinear::lay_out_rows(void* memory, std::int64_t capacity) {
   const GroupedLinearOptions& o = options_;
   const int groups = o.groups;
   Parts parts(memory);
   const bool quantized = quantizes(o.config);
-  const auto columnwise = [&](LinearTensor tensor, std::int64_t columns) -> QuantizedDirection {
-    if (!quantized) return {};
-    const std::int64_t alignment = column_alignment_of(o.config, o.path.path, o.rows_multiple);
-    void* const at = parts.take(quantized_storage_bytes(o.config, tensor, capacity, groups, columns, false, true, alignment));
-    return quantized_storage(at, o.config, tensor, capacity, groups, columns, false, true, alignment).columnwise;
-  };
   for (Microbatch& microbatch : microbatches_) {
     microbatch.splits = parts.take<std::int64_t>(std::int64_t{8} * groups);
     if (!o.wgrad) continue;
-    microbatch.x = columnwise(LinearTensor::activation, o.K);
+    microbatch.x = take_columnwise(parts, LinearTensor::activation, capacity, o.K);
     if (!o.defer_wgrad) continue;
-    microbatch.dy = columnwise(LinearTensor::gradient, o.N);
+    microbatch.dy = take_columnwise(parts, LinearTensor::gradient, capacity, o.N);
     if (quantized) continue;
     microbatch.x_copy = parts.take(2 * capacity * o.K);
     microbatch.dy_copy = parts.take(2 * capacity * o.N);
@@ -153,12 +156,7 @@ std::int64_t GroupedLinear::lay_out_scratch(void* memory, std::int64_t capacity)
   }
   weights_space_.memory = forward_space_.memory = forward.take(std::max(weights_space_.bytes, forward_space_.bytes));
 
-  if (quantized && o.wgrad && !o.defer_wgrad) {
-    const std::int64_t alignment = column_alignment_of(o.config, o.path.path, o.rows_multiple);
-    void* const at =
-        backward.take(quantized_storage_bytes(o.config, LinearTensor::gradient, capacity, o.groups, o.N, false, true, alignment));
-    dy_ = quantized_storage(at, o.config, LinearTensor::gradient, capacity, o.groups, o.N, false, true, alignment).columnwise;
-  }
+  if (o.wgrad && !o.defer_wgrad) dy_ = take_columnwise(backward, LinearTensor::gradient, capacity, o.N);
   const std::int64_t wgrad_bytes = o.defer_wgrad ? 0 : wgrad_space_.bytes;
   void* const space = backward.take(std::max({dgrad_space_.bytes, gradient_space_.bytes, wgrad_bytes}));
   dgrad_space_.memory = gradient_space_.memory = space;

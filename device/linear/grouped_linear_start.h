@@ -28,7 +28,7 @@ Call GroupedLinear::start(const Rows& rows) const {
   call.K = options_.K;
   call.path = options_.path;
   call.rows_multiple = options_.rows_multiple;
-  call.column_alignment = column_alignment_of(options_.config, options_.path.path, options_.rows_multiple);
+  call.column_alignment = column_alignment();
   // Sizes exclude the memory of GemmWorkspaces; give_path() passes its addresses to a product.
   stand_in(call.path.settings.library_workspace);
   stand_in(call.path.settings.group_arrays);

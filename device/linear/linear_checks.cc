@@ -3,8 +3,8 @@
 #include <string>
 #include <type_traits>
 
+#include "device/layout/check_columns.h"
 #include "device/layout/check_rows.h"
-#include "device/layout/column_layout.h"
 #include "device/linear/linear_product.h"
 #include "device/support/call_checks.h"
 
@@ -21,13 +21,6 @@ namespace {
 
 // ---- Shapes ----------------------------------------------------------------------------------------------------------
 
-void check_column_alignment(const LinearCall& call) {
-  if (call.column_alignment == 1) return;
-  const bool taken = call.config.recipe == LinearRecipe::block && call.path.path == GemmPath::assay;
-  require(taken && call.column_alignment == kAlignedColumns, "column_alignment", call.column_alignment,
-          taken ? "1 or 16" : "1, but for recipe block by path assay");
-}
-
 // Sizes of x, dy and w, in elements of eight bytes.
 void check_sizes(const LinearCall& call, bool has_rows) {
   check_linear_config(call.config);
@@ -42,7 +35,8 @@ void check_sizes(const LinearCall& call, bool has_rows) {
   extent(call.K, "K");
   require(call.rows_multiple >= 1, "rows_multiple", call.rows_multiple, "a value of at least 1");
   require(call.rows_multiple <= kMaxRows, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
-  check_column_alignment(call);
+  check_column_alignment(call.column_alignment, call.config.recipe == LinearRecipe::block && call.path.path == GemmPath::assay,
+                         "recipe block by path assay");
   const auto addressable = [](std::int64_t rows, std::int64_t columns, const char* argument) {
     std::int64_t bytes;
     if (__builtin_mul_overflow(rows, columns, &bytes) || __builtin_mul_overflow(bytes, 8, &bytes)) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "device/dbias/dbias_tiles.h"
-#include "device/layout/column_layout.h"
+#include "device/layout/check_columns.h"
 #include "device/support/call_checks.h"
 #include "device/support/call_device.h"
 
@@ -96,12 +96,8 @@ void check_sizes(const QuantizeCall& call) {
   if (call.rows_multiple > kMaxRows) {
     require(false, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
   }
-  if (call.column_alignment != 1) {
-    const bool blocks = call.config.recipe == Recipe::block_1x128 || call.config.recipe == Recipe::block_128x128;
-    if (!blocks || call.column_alignment != kAlignedColumns) {
-      require(false, "column_alignment", call.column_alignment, blocks ? "1 or 16" : "1, but for recipes of FP8 blocks");
-    }
-  }
+  const bool blocks = call.config.recipe == Recipe::block_1x128 || call.config.recipe == Recipe::block_128x128;
+  check_column_alignment(call.column_alignment, blocks, "recipes of FP8 blocks");
   if (call.config.recipe == Recipe::nvfp4) {  // the status word reports odd splits
     if (call.config.rowwise && call.columns % 2 != 0) {
       require(false, "columns", call.columns, "an even number for rowwise nvfp4");

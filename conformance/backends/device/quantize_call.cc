@@ -70,6 +70,7 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple, std
   const bool per_tensor = is_per_tensor(config.recipe), nvfp4 = config.recipe == Recipe::nvfp4;
   const TensorView& x = request.input("x");
   call.columns = code_columns(config, x);
+  call.column_alignment = column_alignment;
   call.x_type = x.type;
   call.x = x.data;
   const Splits splits(request);
@@ -124,7 +125,6 @@ DeviceCall quantize_call(const Request& request, std::int64_t rows_multiple, std
             device::QuantizeCall ready = call;
             splits.bind(ready.rows, status);
             ready.rows_multiple = rows_multiple;
-            ready.column_alignment = column_alignment;
             ready.workspace = ready.workspace_bytes == 0 ? nullptr : part<void>(workspace, own);
             ready.status = status;
             if (nvfp4) {

@@ -10,6 +10,7 @@
 #include "device/cublaslt/group_setup.h"
 #include "device/layout/check_rows.h"
 #include "device/linear/linear_path.h"
+#include "device/tests/layout/each_column.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/recipes/dbias.h"
 #include "reference/recipes/quantize.h"
@@ -55,16 +56,10 @@ std::vector<std::int64_t> splits_of(const Rows& rows) {
 // Columnwise codes with columns at multiples of 16 bytes, and the same one after another (column_layout.h). `to_dense`: which is read.
 void move_columns(std::byte* aligned, std::byte* dense, const std::vector<std::int64_t>& splits, std::int64_t columns,
                   bool to_dense) {
-  std::int64_t first_row = 0, number = 0;
-  for (const std::int64_t rows : splits) {
-    const std::int64_t pitch = (rows + 15) & ~15, begin = (((first_row + 15) & ~15) + 16 * number++) * columns;
-    for (std::int64_t j = 0; j < columns; ++j) {
-      std::byte* const there = aligned + begin + j * pitch;
-      std::byte* const here = dense + first_row * columns + j * rows;
-      if (rows > 0) std::memcpy(to_dense ? here : there, to_dense ? there : here, static_cast<std::size_t>(rows));
-    }
-    first_row += rows;
-  }
+  device::each_column(splits, columns, [&](const device::ColumnPlace& column) {
+    std::byte *const there = aligned + column.aligned, *const here = dense + column.dense;
+    std::copy_n(to_dense ? there : here, column.rows, to_dense ? here : there);
+  });
 }
 
 // ---- quantize --------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 #include "device/support/multiprocessors.h"
 #include "device/tests/emulated_gemm/dynamic_shared.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
+#include "device/tests/layout/each_column.h"
 #include "device/tests/mutants/rooms/in_workspace.h"
 #include "device/tests/mutants/rooms/room.h"
 
@@ -190,7 +191,7 @@ void check_aligned_columns(const Case& problem) {
   Case again = problem;
   const std::vector<std::byte>& dense = problem.out.at("columnwise_data").bytes;
   const std::vector<std::int64_t> groups = group_rows(problem);
-  std::int64_t capacity = problem.in.at("x").shape[0];
+  const std::int64_t capacity = problem.in.at("x").shape[0];
   const std::int64_t columns = static_cast<std::int64_t>(dense.size()) / capacity;
   constexpr std::byte kUnwritten{0xA7};
   std::vector<std::byte> memory(
@@ -199,18 +200,11 @@ void check_aligned_columns(const Case& problem) {
   conformance::Request request = request_of(again);
   request.out.at("columnwise_data").data = aligned;
   if (run_in_workspace(conformance::quantize_call(request, 1, 16)) != 0) std::abort();
-  std::int64_t first_row = 0, number = 0;
-  for (const std::int64_t rows : groups) {
-    const std::int64_t pitch = (rows + 15) / 16 * 16, before = ((first_row + 15) / 16 + number++) * 16;
-    for (std::int64_t j = 0; j < columns; ++j) {
-      std::byte* const column = aligned + before * columns + j * pitch;
-      if (rows > 0 && std::memcmp(column, &dense[static_cast<std::size_t>(first_row * columns + j * rows)],
-                                  static_cast<std::size_t>(rows)) != 0)
-        std::abort();
-      std::fill_n(column, pitch, kUnwritten);
-    }
-    first_row += rows;
-  }
+  device::each_column(groups, columns, [&](const device::ColumnPlace& column) {
+    std::byte* const at = aligned + column.aligned;
+    if (!std::equal(at, at + column.rows, dense.begin() + column.dense)) std::abort();
+    std::fill_n(at, column.pitch, kUnwritten);
+  });
   if (std::any_of(memory.begin(), memory.end(), [](std::byte each) { return each != kUnwritten; })) std::abort();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "device/support/multiprocessors.h"
 #include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
+#include "device/tests/layout/each_column.h"
 #include "device/tests/mutants/rooms/in_workspace.h"
 #include "device/tests/mutants/rooms/room.h"
 #include "device/tests/mutants/rooms/sm90/copy_engine.h"
@@ -119,18 +121,12 @@ struct AlignedCodes {
     for (const int i : {0, 1}) {
       const std::vector<std::byte>& dense = problem.in.at(i == 0 ? "dy_columnwise_data" : "x_columnwise_data").bytes;
       const std::int64_t columns = std::get<std::int64_t>(problem.attributes.at(i == 0 ? "N" : "K"));
-      std::int64_t rows = 0, first_row = 0, number = 0;
-      for (const std::int64_t each : groups) rows += each;
+      const std::int64_t rows = std::accumulate(groups.begin(), groups.end(), std::int64_t{0});
       memory[i].assign(static_cast<std::size_t>((rows / 16 + 2 + static_cast<std::int64_t>(groups.size())) * 16 * columns),
                        std::byte{0xFF});
-      for (const std::int64_t each : groups) {
-        const std::int64_t before = ((first_row + 15) / 16 + number++) * 16;
-        for (std::int64_t j = 0; j < columns; ++j) {
-          std::copy_n(dense.begin() + first_row * columns + j * each, each,
-                      address(i) + before * columns + j * ((each + 15) / 16 * 16));
-        }
-        first_row += each;
-      }
+      device::each_column(groups, columns, [&](const device::ColumnPlace& column) {
+        std::copy_n(dense.begin() + column.dense, column.rows, address(i) + column.aligned);
+      });
     }
   }
   std::byte* address(int i) { return memory[i].data() + (-reinterpret_cast<std::uintptr_t>(memory[i].data()) & 15); }
@@ -148,16 +144,17 @@ std::uint32_t call(Case& problem, bool lists, std::int64_t promise, AlignedCodes
   device::check_fp8_block_gemm(request.shape(), settings);
   const std::int64_t bytes = device::fp8_block_gemm_workspace_bytes(request.shape(), settings);
   const std::int64_t own = request.parts().add(bytes);
-  return run_in_workspace({request.parts().bytes(), [&](device::Stream stream, void* workspace, std::uint32_t* status) {
-                             std::vector<device::host::MemoryPart> read = tensors_of(problem);
-                             if (aligned != nullptr) aligned->add_to(read);
-                             device::host::describe_memory(read, {workspace, static_cast<std::size_t>(request.parts().bytes())});
-                             if (!request.has_elements()) return request.check_contents(status, stream);
-                             device::GroupedGemmCall ready = request.bind(workspace, status, stream);
-                             ready.workspace = bytes == 0 ? nullptr : conformance::part<void>(workspace, own);
-                             ready.workspace_bytes = bytes;
-                             device::fp8_block_grouped_gemm(ready, settings, stream);
-                           }});
+  const auto enqueue = [&](device::Stream stream, void* workspace, std::uint32_t* status) {
+    std::vector<device::host::MemoryPart> read = tensors_of(problem);
+    if (aligned != nullptr) aligned->add_to(read);
+    device::host::describe_memory(read, {workspace, static_cast<std::size_t>(request.parts().bytes())});
+    if (!request.has_elements()) return request.check_contents(status, stream);
+    device::GroupedGemmCall ready = request.bind(workspace, status, stream);
+    ready.workspace = bytes == 0 ? nullptr : conformance::part<void>(workspace, own);
+    ready.workspace_bytes = bytes;
+    device::fp8_block_grouped_gemm(ready, settings, stream);
+  };
+  return run_in_workspace({request.parts().bytes(), enqueue});
 }
 
 // The same call with aligned columns has to give what `problem` has.

@@ -20,6 +20,7 @@
 #include "device/support/compute_capability.h"
 #include "device/support/launch_check.h"
 #include "device/support/memory_source.h"
+#include "device/tests/layout/each_column.h"
 
 namespace assay::device {
 namespace {
@@ -117,16 +118,11 @@ Outputs run(const Call& call, std::int64_t alignment) {
 // The dense columns of aligned ones, which are marked as unwritten: what is left was written outside.
 Bytes dense_of(const Call& call, Bytes& aligned) {
   Bytes dense;
-  std::int64_t first_row = 0, number = 0;
-  for (const std::int64_t rows : call.splits) {
-    const std::int64_t pitch = (rows + 15) / 16 * 16, begin = ((first_row + 15) / 16 + number++) * 16 * call.columns;
-    for (std::int64_t j = 0; j < call.columns; ++j) {
-      const auto column = aligned.begin() + begin + j * pitch;
-      dense.insert(dense.end(), column, column + rows);
-      std::fill_n(column, pitch, kUnwritten);
-    }
-    first_row += rows;
-  }
+  each_column(call.splits, call.columns, [&](const ColumnPlace& column) {
+    const auto at = aligned.begin() + column.aligned;
+    dense.insert(dense.end(), at, at + column.rows);
+    std::fill_n(at, column.pitch, kUnwritten);
+  });
   return dense;
 }
 
