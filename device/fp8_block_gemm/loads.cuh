@@ -165,6 +165,8 @@ __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned r
   std::uint32_t parity = 1;  // nothing has filled the stages of the first round
   Loads<C, kSide> loads(problem, shared, rank);
   Walk<C> walk(problem, shared.groups, rank);
+  constexpr bool kWaits = kSide == Side::a && !C::kRagged && C::kCluster > 1;
+  if constexpr (kWaits) wait_cycles(walk.delay());
   constexpr bool kTells = kSide == Side::a && !C::kRagged;  // where tiles lie (tiles.cuh)
   unsigned number = 0;
   for (Tile tile; walk.next(tile); ++number) {

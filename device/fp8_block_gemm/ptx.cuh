@@ -57,6 +57,11 @@ __device__ inline void wait(std::uint32_t barrier, std::uint32_t parity) {
       : "memory");
 }
 
+// At least so many cycles of the multiprocessor.
+__device__ inline void wait_cycles(std::uint32_t cycles) {
+  for (const long long begin = clock64(); clock64() - begin < cycles;) __nanosleep(100);
+}
+
 // --- loads that stay where they are written, before the products that follow
 
 __device__ inline float load_word(std::uint32_t from) {

@@ -1,6 +1,6 @@
 #pragma once
-// In which order the tiles of a group are computed: in bands of kBand tiles of rows, so that what the blocks read at one time is a
-// few rows of A and of B. Internal to this folder.
+// In which order the tiles of a group are computed, and when the blocks begin. The order: in bands of kBand tiles of rows, so that what
+// the blocks read at one time is a few rows of A and of B. Internal to this folder.
 //
 //             columns 0   1   2   3
 //   rows 0        0   8  16  24        band 0
@@ -26,6 +26,21 @@ ASSAY_HD constexpr TilePlace tile_place(std::uint32_t number, std::uint32_t down
   const std::uint32_t left = down - band * kBand, height = left < kBand ? left : kBand;
   const std::uint32_t column = in_band / height;
   return {band * kBand + in_band - column * height, column};
+}
+
+// Cycles that cluster `number` of `clusters` waits before the first of its tiles, which take about `tile` cycles each: those that have a
+// tile less than the others begin one after another in the time that they would have nothing to do at the end. Together, all would have their
+// products at the same time and their ways from tile to tile at the same time, and the card's power would go up and down with them.
+//
+//   tiles of cluster 0   [   0   ][   4   ][   8   ]
+//                    1   [   1   ][   5   ]
+//                    2     .[   2   ][   6   ]
+//                    3       .  .[   3   ][   7   ]
+ASSAY_HD constexpr std::uint32_t delay_of_first_tile(std::uint32_t number, std::uint32_t clusters, std::uint32_t tiles,
+                                                     std::uint32_t tile) {
+  const std::uint32_t longer = tiles % clusters;  // clusters with a tile more, the first ones
+  if (tiles < clusters || longer == 0 || number < longer) return 0;
+  return tile / (clusters - longer) * (number - longer);
 }
 
 }  // namespace assay::device::fp8_block

@@ -47,6 +47,12 @@ class Walk {
     return true;
   }
 
+  // Cycles to wait before the first next() (tile_order.h). A block of 128 of the contraction takes 1152; a tile is not to end later for this.
+  __device__ std::uint32_t delay() const {
+    const std::uint32_t tile = 1000 * Blocks<kBlockK>::of(static_cast<std::uint32_t>(problem_.depth));
+    return delay_of_first_tile(number_, gridDim.x / C::kCluster, across() * tiles_down(), tile);
+  }
+
   // The tile of the last next(), computed anew: what is kept of it in registers while it is multiplied is its number.
   __device__ void again(Tile& tile) {
     number_ = hidden(number_) - gridDim.x / C::kCluster;

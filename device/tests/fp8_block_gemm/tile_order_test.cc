@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -40,6 +41,31 @@ TEST(TileOrder, NeighboursShareAColumn) {
   for (std::uint32_t number = 1; number < 40 * 22; ++number) {
     const TilePlace before = tile_place(number - 1, 40, 22), place = tile_place(number, 40, 22);
     if (place.row / kBand == before.row / kBand) EXPECT_LE(place.column - before.column, 1u) << number;
+  }
+}
+
+// The drawing: of 4 clusters with 9 tiles, the first has three.
+TEST(TileOrder, ClustersWithATileLessBeginInTheTimeOfOne) {
+  for (std::uint32_t number = 0; number < 4; ++number)
+    EXPECT_EQ(delay_of_first_tile(number, 4, 9, 300), number == 0 ? 0u : 100 * (number - 1)) << number;
+}
+
+// No cluster ends after the one that has most to do, and none waits where all have as many tiles, or where some have none.
+TEST(TileOrder, ADelayMakesNoClusterTheLastOne) {
+  constexpr std::uint32_t kTile = 56000;
+  for (std::uint32_t clusters : {1u, 2u, 66u}) {
+    for (std::uint32_t tiles = 0; tiles <= 5 * clusters; ++tiles) {
+      const std::uint32_t most = (tiles + clusters - 1) / clusters;
+      std::uint32_t before = 0;
+      for (std::uint32_t number = 0; number < clusters; ++number) {
+        const std::uint32_t own = tiles / clusters + (number < tiles % clusters ? 1 : 0);
+        const std::uint32_t delay = delay_of_first_tile(number, clusters, tiles, kTile);
+        EXPECT_LE(delay + own * kTile, std::max(most, 1u) * kTile) << number << " of " << clusters << ", " << tiles;
+        EXPECT_GE(delay, before);
+        if (own == most || own == 0) EXPECT_EQ(delay, 0u) << number << " of " << clusters << ", " << tiles;
+        before = delay;
+      }
+    }
   }
 }
 
