@@ -4,12 +4,18 @@ import json
 import statistics
 import subprocess
 
-# Of a product in two regimes, and of the library's kernels alone.
-REGIME_FIELDS = tuple(f"{whose}{regime}_{unit}" for regime in ("short", "sustained") for whose in ("", "library_")
-                      for unit in ("us", "MHz", "W", "pJ")) + ("short_of_library", "sustained_of_library")
+# Of a product in two regimes, and of the library's kernels alone; of our own kernel, where it takes the call.
+def regime_fields(*subjects):
+    return tuple(f"{whose}{regime}_{unit}" for regime in ("short", "sustained") for whose in subjects for unit in ("us", "MHz", "W", "pJ"))
+
+
+REGIME_FIELDS = regime_fields("", "library_") + ("short_of_library", "sustained_of_library")
+OWN_FIELDS = regime_fields("own_") + ("short_of_own", "sustained_of_own")
+# What a result file keeps of a run; DERIVED follows from it.
+DERIVED = ("TB/s", "TFLOP/s", "GMAC/s", "bytes_an_element")
 FIELDS = ("bytes", "median_us", "of_copy", "of_bound", "flops", "library_us", "of_library", "set_up_us", "alone_us", "eager_us",
           "eager_alone_us", "host_us", "quantize_us", "products_us", "vendor_us", "vendor_quantize_us", "vendor_products_us",
-          "vendor_of_copy", "of_vendor") + REGIME_FIELDS
+          "vendor_of_copy", "of_vendor", "memory_us", "issue_us") + REGIME_FIELDS + OWN_FIELDS
 
 
 class BadFile(Exception):

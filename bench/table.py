@@ -27,7 +27,7 @@ memory is not the only bound, of_bound (the bound's time over the measured). Of 
 (of the library's kernels alone), of_library (library_us over median_us, pair by pair) and set_up_us (of the set-up kernel). In two regimes: flops, and of short
 and of sustained runs the time of a call, the clock of the multiprocessors, the power and the energy of an operation (short_us,
 short_MHz, short_W, short_pJ, sustained_us, ...), the same of the library's kernels alone (library_short_us, ...), and
-short_of_library and sustained_of_library (turn by turn). Of a
+short_of_library and sustained_of_library (turn by turn); where our own kernel takes the call, own_short_us, ..., short_of_own and sustained_of_own. Of a
 training step: flops, median_us (replayed, in a row of steps), alone_us (a replay by itself), eager_us, eager_alone_us, products_us
 and, where it quantizes, quantize_us; vendor_us, vendor_quantize_us, vendor_products_us and of_vendor (vendor_us over median_us,
 round by round) where the vendor was measured. Beside the vendor's: bytes, median_us, of_copy and vendor_us, vendor_of_copy, of_vendor.
@@ -38,7 +38,7 @@ Exit code: 0; 2 for wrong usage, or where something could not be read.
 import argparse
 import sys
 
-from figures import BadFile, NANOSECONDS, REGIME_FIELDS, latest, merge, read, readable, words
+from figures import BadFile, NANOSECONDS, OWN_FIELDS, REGIME_FIELDS, latest, merge, read, readable, words
 
 REQUIRED = {  # counters that every figure of a kind has; by the first word of its label
     "gemm": ("flops", "median_us", "library_us", "of_library", "set_up_us"),
@@ -162,17 +162,23 @@ def gemm_rows(products):
 
 
 def regime_rows(products):
-    """Two rows a product: the production path, and the library's kernels alone."""
+    """Two rows a product: the production path, and the library's kernels alone; a third one where our own kernel took turns with them."""
     rows = []
     for (kind, output, route, layout, splits, *shape), figure in products.items():
-        for whose, name in (("", kind + ("" if route == "direct" else f" ({route})")), ("library_", "(the library alone)")):
+        subjects = [("", kind + ("" if route == "direct" else f" ({route})")), ("library_", "(the library alone)")]
+        if any(field in figure for field in OWN_FIELDS):
+            for field in OWN_FIELDS:
+                if field not in figure:
+                    raise BadFile(f"{figure['name']}: no counter {field}")
+            subjects.append(("own_", "(the own kernel)"))
+        for whose, name in subjects:
             cells = [name] + ([output, layout, *(str(size) for size in shape)] if not whose else [""] * (2 + len(shape)))
             cells.insert(1, splits if not whose else "")
             for regime in ("short", "sustained"):
                 us = figure[f"{whose}{regime}_us"]
                 cells += [f"{us:.1f}", f"{figure['flops'] / us * 1e-6:.0f}", f"{figure[f'{whose}{regime}_MHz']:.0f}",
                           f"{figure[f'{whose}{regime}_W']:.0f}", f"{figure[f'{whose}{regime}_pJ']:.3f}",
-                          "" if whose else f"{figure[f'{regime}_of_library']:.3f}"]
+                          "" if whose == "library_" else f"{figure[f'{regime}_of_own' if whose else f'{regime}_of_library']:.3f}"]
             rows.append(cells)
     return rows
 
@@ -309,8 +315,9 @@ def tables(figures):
         header += [title for regime in ("short", "sustained") for title in (f"{regime} us", "TFLOP/s", "MHz", "W", "pJ", "of library")]
         parts.append("Grouped GEMM on a rested card (short: 50 ms after a rest of 0.25 s) and on a hot one (sustained: the second half of 4 s), "
                      "production and the library's kernels alone in turn. pJ: energy of an operation, a multiplication and an addition being two. "
-                     "Of library: time of the library's kernels alone over that of the whole, turn by turn.\n\n"
-                     + markdown(header, regime_rows(regimes), 4))
+                     "Of library: time of the library's kernels alone over that of the whole, turn by turn"
+                     + ("; in the row of the own kernel, its time over that of the whole" if any("own_short_us" in each for each in regimes.values()) else "")
+                     + ".\n\n" + markdown(header, regime_rows(regimes), 4))
     if steps:
         header = ["training step", "groups", "rows", "N", "K", "eager us", "replayed us", "eager alone", "replayed alone", "TFLOP/s",
                   "quantize", "products", "vendor quantize", "vendor products", "vendor us", "of vendor"]

@@ -2,10 +2,15 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import figures  # noqa: E402
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.py")
 CONTEXT = {"date": "2026-01-02", "executable": "device_x_bench", "device": "NVIDIA H200", "cuda_runtime": "13000", "copy_TB/s": "4.3"}
@@ -26,12 +31,14 @@ def product(us, library_us, of_library, kind="bf16", route="direct", splits="eve
             "library_us": library_us, "of_library": of_library, "set_up_us": 1.5}
 
 
-def regimes(ragged=False):
+def regimes(ragged=False, own=False):
     label = f"regimes=block layout=TN output=bf16 route=direct splits={'ragged' if ragged else 'even'} groups=4 rows=1000 N=100 K=10"
     values = {"short_us": 160.0, "short_MHz": 1755, "short_W": 600.25, "short_pJ": 0.4802, "sustained_us": 200.0, "sustained_MHz": 1410.4,
               "sustained_W": 699.5, "sustained_pJ": 0.7}
     return {"name": f"{label}/iterations:1/manual_time", "run_type": "iteration", "label": label, "flops": 2e11, **values,
-            **{f"library_{key}": 0.98 * value for key, value in values.items()}, "short_of_library": 0.9901, "sustained_of_library": 1.0004}
+            **{f"library_{key}": 0.98 * value for key, value in values.items()}, "short_of_library": 0.9901, "sustained_of_library": 1.0004,
+            **({f"own_{key}": 0.9 * value for key, value in values.items()} if own else {}),
+            **({"short_of_own": 0.9102, "sustained_of_own": 0.8996} if own else {})}
 
 
 def step(replayed_us, eager_us, options="", splits="even", vendor="none", **more):
@@ -160,6 +167,35 @@ class TableTest(unittest.TestCase):
         done = self.table(self.file("a.json", {"context": CONTEXT, "benchmarks": RUNS}))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, WANT)
+
+    def test_the_own_kernel_has_a_row_where_it_took_turns(self):
+        run = self.file("own.json", {"context": CONTEXT, "benchmarks": [regimes(), regimes(ragged=True, own=True)]})
+        merged = os.path.join(self.folder.name, "merged.json")
+        done = self.table(run, "--merge", merged, "--commit", "1a2b3c4", "--driver", "580.1")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("turn by turn; in the row of the own kernel, its time over that of the whole.\n", done.stdout)
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines() if line.startswith("| ")]
+        self.assertEqual([row[0] for row in rows], ["grouped GEMM", "block", "(the library alone)", "block", "(the library alone)", "(the own kernel)"])
+        self.assertEqual(rows[-1][8:], ["144.0", "1389", "1580", "540", "0.432", "0.910", "180.0", "1111", "1269", "630", "0.630", "0.900"])
+        self.assertEqual(self.table(merged).stdout, done.stdout)
+
+    def test_the_own_kernel_lacks_a_counter(self):
+        broken = regimes(own=True)
+        del broken["own_sustained_pJ"]
+        done = self.table(self.file("own.json", {"context": CONTEXT, "benchmarks": [broken]}))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no counter own_sustained_pJ", done.stderr)
+
+    def test_result_files_keep_every_counter_of_the_device_benchmarks(self):
+        folder = os.path.join(os.path.dirname(TABLE), "device")
+        named = set()
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                text = file.read()
+            named.update(re.findall(r'counters\["([^"]+)"\]', text))
+            named.update(re.findall(r'"(\w+_us)"', text))  # of the parts of a step
+        self.assertGreater(len(named), 20)
+        self.assertEqual(named - set(figures.FIELDS) - set(figures.DERIVED), set())
 
     def test_the_later_figure_counts_and_merged_files_read_alike(self):
         old = self.file("old.json", {"context": CONTEXT, "benchmarks": [run_of(RUNS[0]["label"], 3_030_000, 99.0, 0.1)]})
