@@ -89,8 +89,7 @@ CUtensorMap map_of(const void* matrix, std::int64_t rows, std::int64_t depth, in
 // Of no group yet: loads.cuh fills in where a group's matrix lies and how large it is.
 CUtensorMap map_of_groups(const void* matrices, int box_rows) { return map_of(matrices, kTileRows, kBlockK, box_rows); }
 
-// The parts of the workspace, where blocks make maps: those, and where each group lies. NT: D, and copies of groups (aligned_copies.cuh);
-// TN and NN: w and its scales.
+// Parts of the workspace: maps that blocks make, lists (NT: of D; TN and NN: of w and its scales), and NT's copies of groups (aligned_copies.cuh).
 struct Parts {
   std::int64_t list, scale_list, a_copies, b_copies, bytes;  // first bytes, and all
 };
@@ -221,7 +220,7 @@ void check_settings(const Fp8BlockSettings& settings, const GroupedGemmCall& cal
           squares ? "0, 1 or 2" : "0 or 1 with 1x128 scales of w");
 }
 
-// The copy engine takes runs of scales at multiples of 16 bytes; others that multiply FP8 blocks do without.
+// The copy engine needs scales at multiples of 16 bytes; the other kernels for FP8 blocks do not.
 void check_scales(const Shape& shape, int groups) {
   check_alignment(shape.a.scale_inv, (std::string(shape.a_name) + ".scale_inv").c_str(), 16);
   check_alignment(shape.b.scale_inv, (std::string(shape.b_name) + ".scale_inv").c_str(), 16);

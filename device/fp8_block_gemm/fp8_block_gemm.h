@@ -1,12 +1,12 @@
 #pragma once
 // Grouped GEMM of FP8 codes with block scales on SM90, by a kernel of our own (kernel.cuh): one launch, which reads the splits on
-// the device and takes groups of any number of rows where they lie, D in f32, bf16 or f16, alpha, beta and bias. scale_inv is
+// the device and takes groups of any number of rows, D in f32, bf16 or f16, alpha, beta and bias. scale_inv is
 // 16-byte aligned. Lists, of w or in NT of D, take another launch.
 //
 //   TN, NN   w scaled 128x128 or 1x128, any number of columns of D, a contraction of a multiple of 16
 //   NT       any N and K. The kernel first copies groups into the workspace whose rows are no multiple of 16, or that begin (rows
-//            before them times N, or K) at no multiple of 16 bytes; unless rows_multiple rules that out, its blocks wait for one
-//            another, and it starts when all its multiprocessors are free
+//            before them times N, or K) at no multiple of 16 bytes; unless rows_multiple or column_alignment rules that out, its
+//            blocks wait for one another, and it starts when all its multiprocessors are free
 //
 // The bits are those of one of two plans (reference/gemm/plan.h), whatever the splits, the number of multiprocessors and the other
 // groups:
@@ -37,7 +37,7 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
 std::string fp8_block_gemm_plan(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
 // On the current device. NT: 512 bytes for each multiprocessor, where the kernel describes groups to the copy engine, 8 for each group,
-// and R + 16 * G rows of N and of K bytes for copies, unless rows_multiple is a multiple of 16. TN, NN: 0; with a list of w the same 512
+// and for copies rows.capacity + 16 * groups rows of N and of K bytes, unless rows_multiple is a multiple of 16 or column_alignment is 16. TN, NN: 0; with a list of w the same 512
 // bytes, and 16 for each group. Errors: CudaError without a device.
 std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 

@@ -19,8 +19,8 @@
 // of the contraction; it begins at 0, so that the order of all additions is that of the plan, whatever the tile, the stages,
 // the cluster, the order of tiles or the number of multiprocessors.
 //
-// In a cluster of two, a stage is empty when the warpgroups of both blocks have read it. A tile takes whole rounds of the stages: those
-// that its last round has too many pass with nothing in them, so that one parity serves all stages. Internal to this folder.
+// In a cluster of two, a stage is empty when the warpgroups of both blocks have read it. Each tile takes whole rounds of
+// the stages: what its last round has too many passes empty, so that one parity serves all stages. Internal to this folder.
 
 #include <cstdint>
 
@@ -55,8 +55,8 @@ struct Places {
   }
 };
 
-// How many lanes report that their warp has read a stage. racecheck orders what a thread arrives after by its own arrival alone: a build
-// with ASSAY_EVERY_LANE_ARRIVES gives it one of each.
+// How many lanes report that their warp has read a stage. racecheck credits an arrival to the lane that makes it alone: in a build with
+// ASSAY_EVERY_LANE_ARRIVES every lane arrives.
 #if defined(ASSAY_EVERY_LANE_ARRIVES)
 inline constexpr int kArrivalsOfWarp = 32;
 #else

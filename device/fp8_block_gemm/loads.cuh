@@ -36,16 +36,16 @@ struct Part {  // of a tile's operand: what one block loads
   }
 };
 
-// Maps that the thread makes, of a matrix of each group. A map is overwritten when the tiles of the group after it have begun and ended: all
-// stages have been waited for since its last use.
+// Maps that the thread makes, of a matrix of each group. A map is overwritten two groups later: the group between has passed through all
+// stages, so that no load still uses it.
 template <Side kSide>
 class GroupMaps {
  public:
   __device__ explicit GroupMaps(const Problem& problem)
       : maps_(problem.maps + std::int64_t{blockIdx.x} * kMapsOfBlock + (kSide == Side::a ? 0 : kMapsOfSide)) {}
 
-  // Whether a map of the group has to be made.
-  __device__ bool comes_to(const Tile& tile) {
+  // Notes the tile's group: whether a map of it has to be made.
+  __device__ bool enters(const Tile& tile) {
     if (tile.group == group_ || tile.depth == 0) return false;
     group_ = tile.group;
     return true;
@@ -84,7 +84,7 @@ class EvenLoads {
       row_ = tile.column + first_;
       if (problem_.b_list == nullptr)
         row_ += static_cast<std::uint32_t>(tile.group) * static_cast<std::uint32_t>(problem_.n);
-      else if (maps_.comes_to(tile))
+      else if (maps_.enters(tile))
         map_ = maps_.made(problem_.b_map,
                           {problem_.b_list[tile.group], static_cast<std::uint32_t>(problem_.n), tile.depth, tile.depth});
       if constexpr (kSquares)
@@ -135,7 +135,7 @@ class RaggedLoads {
       row_ = tile.column + first_;
       scales_ = scales_of_columns<C>(problem_, shared_.groups, tile);
     }
-    if (!maps_.comes_to(tile)) return;
+    if (!maps_.enters(tile)) return;
     constexpr bool kA = kSide == Side::a;
     map_ = maps_.made(kA ? problem_.a_map : problem_.b_map,
                       matrix_of(kA ? problem_.a : problem_.b, static_cast<std::uint32_t>(kA ? problem_.m : problem_.n),
@@ -165,6 +165,7 @@ __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned r
   std::uint32_t parity = 1;  // nothing has filled the stages of the first round
   Loads<C, kSide> loads(problem, shared, rank);
   Walk<C> walk(problem, shared.groups, rank);
+  // Only here: nothing is multiplied before A is there. NT and single blocks have tiles that differ in time.
   constexpr bool kWaits = kSide == Side::a && !C::kRagged && C::kCluster > 1;
   if constexpr (kWaits) wait_cycles(walk.delay());
   constexpr bool kTells = kSide == Side::a && !C::kRagged;  // where tiles lie (tiles.cuh)

@@ -29,7 +29,7 @@ enum class Scaling {
 
 enum class Contraction { even, ragged };
 
-// Columns of a tile. By squares the step of 128 columns is added before the next 128 are multiplied; a scale for each column leaves no
+// Columns of a tile. By squares a step of 128 columns is added before the next 128 are multiplied; scales for each column leave no
 // registers for that. rows_first needs a register more for each element that is being added, which 192 columns do not leave. Even
 // contractions with a scale for each column (w scaled 1x128) are rare: they have what rows_first has.
 constexpr int tile_columns(Scaling scaling, Contraction contraction) {
@@ -39,8 +39,8 @@ constexpr int tile_columns(Scaling scaling, Contraction contraction) {
 
 inline constexpr int kMapsOfSide = 2, kMapsOfBlock = 2 * kMapsOfSide;
 
-// The matrices of all groups, and where groups are copied to whose rows the copy engine cannot read (aligned_copies.cuh); null: there
-// are none, by the promise of rows_multiple or the alignment of columns.
+// The matrices of all groups, and where those groups are copied that the copy engine cannot read in place (aligned_copies.cuh); null: no group can
+// need it, by the promise of rows_multiple or the alignment of columns.
 struct RaggedOperand {
   const std::uint8_t* data;
   std::uint8_t* copies;

@@ -37,7 +37,7 @@ __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.re
 __device__ inline void arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// At the same barrier of block `rank` of the cluster. Without .release.cluster, which costs a fence of the whole device: what
+// At the same barrier of block `rank` of the cluster. Its release is of the block (the default), not of the cluster, which costs a fence of the whole device: what
 // the arrival reports is that shared memory has been read, and the instructions that write there next wait for it.
 __device__ inline void arrive_at(std::uint32_t barrier, unsigned rank) {
   asm volatile(
@@ -59,7 +59,8 @@ __device__ inline void wait(std::uint32_t barrier, std::uint32_t parity) {
 
 // At least so many cycles of the multiprocessor.
 __device__ inline void wait_cycles(std::uint32_t cycles) {
-  for (const long long begin = clock64(); clock64() - begin < cycles;) __nanosleep(100);
+  // Unsigned: a block that goes on on another multiprocessor may find an earlier time, and does not wait then.
+  for (const long long begin = clock64(); static_cast<unsigned long long>(clock64() - begin) < cycles;) __nanosleep(100);
 }
 
 // --- loads that stay where they are written, before the products that follow
@@ -136,9 +137,9 @@ __device__ inline void order_with_copy_engine() { asm volatile("fence.proxy.asyn
 // --- maps made on the device, in global memory, by one thread: as the host made `from`, but of another matrix
 
 struct MatrixOfBytes {
-  const void* first;          // at a multiple of 16 bytes
-  std::uint32_t rows, bytes;  // of a row
-  std::uint64_t pitch;        // from row to row, a multiple of 16 bytes
+  const void* first;  // at a multiple of 16 bytes
+  std::uint32_t rows, row_bytes;
+  std::uint64_t pitch;  // from row to row, a multiple of 16 bytes
 };
 
 __device__ inline void make_map(CUtensorMap* map, const CUtensorMap& from, const MatrixOfBytes& matrix) {
@@ -152,7 +153,7 @@ __device__ inline void make_map(CUtensorMap* map, const CUtensorMap& from, const
       // The copy engine reads maps past the caches of threads: what it keeps of an older one is dropped.
       "fence.proxy.tensormap::generic.release.gpu;\n"
       "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map),
-      "l"(matrix.first), "r"(matrix.bytes), "r"(matrix.rows), "l"(matrix.pitch)
+      "l"(matrix.first), "r"(matrix.row_bytes), "r"(matrix.rows), "l"(matrix.pitch)
       : "memory");
 }
 

@@ -28,19 +28,21 @@ ASSAY_HD constexpr TilePlace tile_place(std::uint32_t number, std::uint32_t down
   return {band * kBand + in_band - column * height, column};
 }
 
-// Cycles that cluster `number` of `clusters` waits before the first of its tiles, which take about `tile` cycles each: those that have a
-// tile less than the others begin one after another in the time that they would have nothing to do at the end. Together, all would have their
-// products at the same time and their ways from tile to tile at the same time, and the card's power would go up and down with them.
+// Cycles that a cluster waits before the first of its tiles, each of at least `tile_cycles`. Clusters that have a tile less than others would be idle at
+// the end; they wait at the start instead, each for another time. If all began together, the card's power would rise and fall with their
+// products. Where clusters have few tiles, those may differ in time by more than this is worth (kTurnsToWait).
 //
-//   tiles of cluster 0   [   0   ][   4   ][   8   ]
+//   tiles of cluster 0   [   0   ][   4   ][   8   ]       (of the last turns)
 //                    1   [   1   ][   5   ]
 //                    2     .[   2   ][   6   ]
 //                    3       .  .[   3   ][   7   ]
-ASSAY_HD constexpr std::uint32_t delay_of_first_tile(std::uint32_t number, std::uint32_t clusters, std::uint32_t tiles,
-                                                     std::uint32_t tile) {
-  const std::uint32_t longer = tiles % clusters;  // clusters with a tile more, the first ones
-  if (tiles < clusters || longer == 0 || number < longer) return 0;
-  return tile / (clusters - longer) * (number - longer);
+inline constexpr std::uint32_t kTurnsToWait = 16;
+
+ASSAY_HD constexpr std::uint32_t delay_of_first_tile(std::uint32_t cluster, std::uint32_t clusters, std::uint32_t tiles,
+                                                     std::uint32_t tile_cycles) {
+  const std::uint32_t with_one_more = tiles % clusters;  // the first ones
+  if (tiles / clusters < kTurnsToWait || with_one_more == 0 || cluster < with_one_more) return 0;
+  return tile_cycles / (clusters - with_one_more) * (cluster - with_one_more);
 }
 
 }  // namespace assay::device::fp8_block

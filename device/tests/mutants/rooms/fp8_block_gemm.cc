@@ -51,8 +51,8 @@ const char* const kLines[] = {
     "grouped_gemm kind=fp8_block alpha=2 splits=16 N=16 K=16 seed=18",
     // No contraction: several tiles for a block, and a stage for each all the same.
     "grouped_gemm kind=fp8_block bias=1 splits=20,0,9,300 N=264 K=0 seed=19",
-    // Three tiles for two clusters of two: the second one begins later.
-    "grouped_gemm kind=fp8_block splits=640 N=16 K=16 seed=20",
+    // 33 tiles for two clusters of two, most rows beyond those of the group: the second cluster begins later.
+    "grouped_gemm kind=fp8_block splits=1 extra_rows=255 N=8448 K=16 seed=20",
     "grouped_gemm kind=fp8_block layout=NT splits=3,16,0 N=16 K=16 seed=12 fault=negative_split",
     "grouped_gemm kind=fp8_block splits=3,16,0 N=16 K=16 seed=13 fault=excess_rows", nullptr};
 
