@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pathlib
 import statistics
 from collections.abc import Callable
@@ -15,7 +16,11 @@ Figure = dict[str, Any]
 
 
 class Results:
-    """Files of figures, by their names without .json."""
+    """Files of figures, by their names without .json.
+
+    Raises:
+        BadFile: a file is no JSON of figures.
+    """
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
@@ -23,43 +28,81 @@ class Results:
 
     def file(self, name: str) -> dict[str, Any]:
         if name not in self.read:
+            path = self.folder / f"{name}.json"
             try:
-                self.read[name] = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
+                if not path.is_file():
+                    raise BadFile(f"bench/results/{name}.json: no such file")
+                read = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError, RecursionError) as error:
                 raise BadFile(f"bench/results/{name}.json: {error}") from error
+            if not isinstance(read, dict):
+                raise BadFile(f"bench/results/{name}.json: expected an object")
+            self.read[name] = read
         return self.read[name]
 
     def figures(self, name: str) -> list[Figure]:
-        """Each with the words of its label."""
+        """Each with the words of its label, and the name of the file under "file"."""
         of = self.file(name)
         figures = of.get("figures", of.get("benchmarks"))
-        if not figures:
-            raise BadFile(f"bench/results/{name}.json: no figures")
-        return [{**(words(figure["label"]) if "label" in figure else {}), **figure} for figure in figures]
+        if not isinstance(figures, list) or not figures or not all(isinstance(figure, dict) for figure in figures):
+            raise BadFile(f"bench/results/{name}.json: expected a list of figures")
+        made = []
+        for figure in figures:
+            label = figure.get("label", "")
+            if not isinstance(label, str):
+                raise BadFile(f"bench/results/{name}.json: label {label!r}: expected text")
+            try:
+                made.append({**words(label), **figure, "file": f"bench/results/{name}.json"})
+            except BadFile as error:
+                raise BadFile(f"bench/results/{name}.json: {error}") from error
+        return made
 
-    def some(self, name: str, **wanted: object) -> Figure | None:
-        """The figure whose label or fields are those; a word that is None is absent."""
-        found = [figure for figure in self.figures(name)
-                 if all(str(figure.get(key)) == str(value) for key, value in wanted.items())]
-        if len(found) > 1:
-            raise BadFile(f"bench/results/{name}.json: {len(found)} figures with {wanted}")
-        return found[0] if found else None
+    def some(self, name: str, **wanted: object) -> list[Figure]:
+        """The figures whose words and fields are those; one that is None is absent."""
+        return [figure for figure in self.figures(name) if all(str(figure.get(key)) == str(value) for key, value in wanted.items())]
 
     def one(self, name: str, **wanted: object) -> Figure:
         found = self.some(name, **wanted)
-        if found is None:
-            raise BadFile(f"bench/results/{name}.json: no figure with {wanted}")
-        return found
+        if len(found) != 1:
+            raise BadFile(f"bench/results/{name}.json: {len(found) or 'no'} figure{'s' if len(found) > 1 else ''} with {wanted}")
+        return found[0]
+
+    def device(self, name: str) -> str:
+        context = self.file(name).get("context")
+        found = context.get("device") if isinstance(context, dict) else None
+        if not isinstance(found, str):
+            raise BadFile(f"bench/results/{name}.json: the context names no device")
+        return found.removesuffix(" 80GB HBM3")
 
 
-def field(figure: Figure, name: str) -> Any:
+def positive(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        raise BadFile(f"{what} is {value!r}, expected a positive number")
+    return float(value)
+
+
+def text_of(figure: Figure, name: str) -> str:
     if name not in figure:
-        raise BadFile(f"figure {figure.get('name', figure)}: no {name}")
-    return figure[name]
+        raise BadFile(f"{figure['file']}: {figure.get('name', 'a figure')}: no {name}")
+    return str(figure[name])
 
 
-def device(results: Results, name: str) -> str:
-    return str(results.file(name)["context"]["device"]).removesuffix(" 80GB HBM3")
+def number(figure: Figure, name: str) -> float:
+    text_of(figure, name)
+    return positive(figure[name], f"{figure['file']}: {figure.get('name', 'a figure')}: {name}")
+
+
+def mean(figure: Figure, name: str) -> float:
+    """Of a list."""
+    text_of(figure, name)
+    values = figure[name]
+    if not isinstance(values, list) or not values:
+        raise BadFile(f"{figure['file']}: {name} is {values!r}, expected a list of numbers")
+    return statistics.mean(positive(value, f"{figure['file']}: {name}") for value in values)
+
+
+def rate(figure: Figure) -> float:
+    return number(figure, "bytes") / number(figure, "median_us")
 
 
 GROUPS_OF_SPLITS = {"zipf(8,32768)": "8 ragged, 32768 rows", "1..64": "64 of 1 to 64"}
@@ -75,23 +118,21 @@ def shown_groups(splits: str) -> str:
 
 def own_products(results: Results) -> str:
     """The own kernel beside cuBLASLt and DeepGEMM in the faster of its layouts: us, and their time over ours."""
-    name, rows, seen = "h200_own_product", [], []
-    for figure in results.figures(name):
-        key = tuple(str(figure[word]) for word in ("splits", "N", "K"))
-        if key in seen:
-            continue
-        seen.append(key)
-        beside = {each["peer"]: each for each in results.figures(name) if tuple(str(each[word]) for word in ("splits", "N", "K")) == key}
+    name, rows = "h200_own_product", []
+    keys = list(dict.fromkeys(tuple(text_of(figure, word) for word in ("splits", "N", "K")) for figure in results.figures(name)))
+    for splits, n, k in keys:
+        problem = {"splits": splits, "N": n, "K": k}
+        own = results.one(name, peer="assay:fp8_block_gemm", **problem)
+        library = results.one(name, peer="assay", **problem)
+        others = [figure for figure in results.some(name, **problem) if text_of(figure, "peer").startswith("deepgemm:")]
+        if not others:
+            raise BadFile(f"bench/results/{name}.json: no figure of deepgemm with {problem}")
         for regime, us in (("short", "median_us"), ("sustained", "sustained_us")):
-            if us not in figure:
+            if regime == "sustained" and not any(us in figure for figure in (own, library, *others)):
                 continue
-            try:
-                own, library = beside["assay:fp8_block_gemm"][us], beside["assay"][us]
-                deepgemm = min(each[us] for peer, each in beside.items() if peer.startswith("deepgemm:"))
-            except (KeyError, ValueError) as error:
-                raise BadFile(f"bench/results/{name}.json: {key}: no {us} of {error}") from error
-            rows.append([f"{shown_groups(key[0])}, {key[1]}, {key[2]}", regime, f"{own:.0f}", f"{library:.0f}", f"{deepgemm:.0f}",
-                         f"{library / own:.2f}", f"{deepgemm / own:.2f}"])
+            ours, theirs, deepgemm = number(own, us), number(library, us), min(number(figure, us) for figure in others)
+            rows.append([f"{shown_groups(splits)}, {n}, {k}", regime, f"{ours:.0f}", f"{theirs:.0f}", f"{deepgemm:.0f}",
+                         f"{theirs / ours:.2f}", f"{deepgemm / ours:.2f}"])
     header = ["groups of rows, N, K", "", "this kernel, us", "cuBLASLt", "DeepGEMM", "cuBLASLt / ours", "DeepGEMM / ours"]
     return markdown(header, rows, 2)
 
@@ -102,7 +143,7 @@ def weight_gradients(results: Results) -> str:
     for output, splits, title in (("bf16", "even", "bf16 D"), ("f32", "even", "f32 D"), ("bf16", "ragged", "bf16 D, ragged groups of multiples of 16")):
         figure = results.one(name, regimes="block", output=output, splits=splits)
         for regime in ("short", "sustained"):
-            own, library = field(figure, f"own_{regime}_us"), field(figure, f"{regime}_us")
+            own, library = number(figure, f"own_{regime}_us"), number(figure, f"{regime}_us")
             rows.append([title, regime, f"{own:.0f}", f"{library:.0f}", f"{library / own:.2f}"])
     return markdown(["", "", "this kernel, us", "cuBLASLt", "cuBLASLt / ours"], rows, 2)
 
@@ -111,53 +152,59 @@ def aligned_columns(results: Results) -> str:
     """NT of groups of any rows, with columns at multiples of 16 bytes and with copies."""
     name, rows = "h100_weight_gradient_any_rows", []
     for even, any_rows in (("4 of 8192", "8191, 8193, 8189, 8195"), ("32 of 1024", "32 of 1009 to 1039")):
-        beside = results.one(name, groups=even)
+        beside = results.one(name, groups=even, columns="dense")
         for groups, columns, how in ((even, "dense", "multiples of 16"), (any_rows, "aligned", "aligned columns"), (any_rows, "dense", "copied")):
             figure = results.one(name, groups=groups, columns=columns)
-            cells = [f"{groups}, {field(figure, 'N')}, {field(figure, 'K')}", how]
+            cells = [f"{groups}, {text_of(figure, 'N')}, {text_of(figure, 'K')}", how]
             for regime in ("short_us", "sustained_us"):
-                us, least = (statistics.mean(field(each, regime)) for each in (figure, beside))
+                us, least = mean(figure, regime), mean(beside, regime)
                 cells += [f"{us:.0f}", "" if groups == even else f"{us / least:.2f}"]
             rows.append(cells)
     return markdown(["groups of rows, N, K", "", "short, us", "", "sustained, us", ""], rows, 2)
 
 
 def starts_of_clusters(results: Results) -> str:
-    """Even products whose clusters begin together and one after another: sustained us, and MHz that the kernel counts."""
-    figures = [figure for figure in results.figures("h200_even_products") if figure.get("cycles_of_delay_a_block") in (0, 1000)]
-    rows = []
-    for together in (figure for figure in figures if figure["cycles_of_delay_a_block"] == 0):
-        later = [figure for figure in figures if figure["cycles_of_delay_a_block"] == 1000
-                 and (figure["run"], figure["groups"]) == (together["run"], together["groups"])]
-        if len(later) != 1:
-            raise BadFile(f"bench/results/h200_even_products.json: {len(later)} figures to compare with {together['groups']}, run {together['run']}")
-        pair = together, later[0]
-        cells = [together["run"].split(",")[0], together["groups"]]
+    """Even products whose clusters begin together and one after another: us, and MHz that the kernel counts in the last call."""
+    name, rows = "h200_even_products", []
+    for together in results.some(name, cycles_of_delay_a_block=0):
+        run, groups = text_of(together, "run"), text_of(together, "groups")
+        pair = together, results.one(name, run=run, groups=groups, cycles_of_delay_a_block=1000)
+        cells = [run, groups]
         for regime in ("short_us", "sustained_us"):
-            before, after = (statistics.mean(figure[regime]) for figure in pair)
+            before, after = (mean(figure, regime) for figure in pair)
             cells += [f"{before:.0f}", f"{after:.0f}", f"{after / before:.3f}"]
-        cells += [f"{statistics.mean(middle for _, middle, _ in figure['MHz']):.0f}" if "MHz" in figure else "" for figure in pair]
-        rows.append(cells)
-    header = ["card", "groups of rows, N, K", "short, together", "later", "", "sustained, together", "later", "", "MHz, together", "later"]
+        rows.append(cells + [middle_mhz(figure) for figure in pair])
+    header = ["run", "groups of rows, N, K", "short, together", "later", "", "sustained, together", "later", "", "MHz, together", "later"]
     return markdown(header, rows, 2)
+
+
+def middle_mhz(figure: Figure) -> str:
+    """Of [fastest, middle, slowest block] of each turn."""
+    if "MHz" not in figure:
+        return ""
+    turns = figure["MHz"]
+    if not isinstance(turns, list) or not turns or not all(isinstance(turn, list) and len(turn) == 3 for turn in turns):
+        raise BadFile(f"{figure['file']}: MHz is {turns!r}, expected a list of three numbers for each turn")
+    return f"{statistics.mean(positive(turn[1], figure['file'] + ': MHz') for turn in turns):.0f}"
 
 
 # --- training steps -------------------------------------------------------------------------------------------------------------
 
-SPLITS_OF_STEPS = {"even": "8 of 4096", "ragged": "8 ragged, multiples of 16", "any": "8 ragged, any rows"}
+# Groups, and whether the vendor's step takes turns with it.
+SPLITS_OF_STEPS = {"even": ("8 of 4096", True), "ragged": ("8 ragged, multiples of 16", True), "any": ("8 ragged, any rows", False)}
 
 
 def training_steps(results: Results) -> str:
     """A step of an FP8 block layer by the own kernel, by cuBLASLt's products, and the vendor's in turns with it."""
     rows = []
     for name in ("h200_training_step_own_product", "h100_training_step"):
-        for splits, title in SPLITS_OF_STEPS.items():
+        for splits, (title, beside_vendor) in SPLITS_OF_STEPS.items():
             own = results.one(name, step="block", splits=splits, options=None)
             library = results.one(name, step="block", splits=splits, options="cublaslt")
-            vendor = [f"{own['vendor_us']:.0f}", f"{field(own, 'of_vendor'):.2f}"] if "vendor_us" in own else ["", ""]
-            rows.append([device(results, name), title] + [f"{field(own, us):.0f}" for us in ("median_us", "quantize_us", "products_us")]
-                        + [f"{field(library, 'median_us'):.0f}"] + vendor)
-    header = ["", "groups of rows", "step, us", "its quantization", "its products", "by cuBLASLt's products", "the vendor's", "vendor's / ours"]
+            cells = [results.device(name), title] + [f"{number(own, us):.0f}" for us in ("median_us", "quantize_us", "products_us")]
+            cells += [f"{number(library, 'median_us'):.0f}"]
+            rows.append(cells + ([f"{number(own, 'vendor_us'):.0f}", f"{number(own, 'of_vendor'):.2f}"] if beside_vendor else ["", ""]))
+    header = ["", "groups of rows", "step, us", "its quantization", "its products", "by cuBLASLt's products", "the vendor's", "of vendor"]
     return markdown(header, rows, 2)
 
 
@@ -167,19 +214,18 @@ STATES = "h200_quantization_speed", "h200_quantization_speed_slower_state"
 KERNELS = {"1x128": "1x128", "128x128": "128x128", "mxfp8": "MXFP8", "delayed": "delayed scaling", "current": "current scaling (reads twice)"}
 
 
+SHAPE = {"input": "bf16", "rows": 32768, "columns": 7168}
+
+
 def one_tensor(results: Results) -> str:
     """Share of a copy's rate, of one tensor, in both recorded runs on an H200."""
     rows = []
     for kernel, title in KERNELS.items():
         cells = [title]
         for direction, options in (("rowwise", None), ("both", None), ("both", "dbias")):
-            shares = [f"{field(results.one(name, kernel=kernel, direction=direction, options=options, input='bf16', groups=0, rows=32768, columns=7168), 'of_copy'):.2f}"
-                      for name in STATES]
-            cells.append(" / ".join(shares))
+            shares = [number(results.one(name, kernel=kernel, direction=direction, options=options, groups=0, **SHAPE), "of_copy") for name in STATES]
+            cells.append(" / ".join(f"{share:.2f}" for share in shares))
         rows.append(cells)
-    of_bound = [f"- / {field(results.one('h200_nvfp4_tiles', kernel='nvfp4', options='amax_given', direction=direction, input='bf16', groups=0, rows=32768, columns=7168), 'of_bound'):.2f}"
-                for direction in ("rowwise", "both")]
-    rows.append(["NVFP4, emulated, amax given: of its bound"] + of_bound + [""])
     return markdown(["kernel", "rowwise", "both directions", "both, with dbias"], rows, 1)
 
 
@@ -192,37 +238,45 @@ def ragged_by_kernel(results: Results) -> str:
             if direction == "both" and kernel in ("1x128", "128x128"):
                 cells += [""] * len(groups)
                 continue
-            figures = [results.one(STATES[1], kernel=kernel, direction=direction, options=None, input="bf16", groups=each, rows=32768, columns=7168)
-                       for each in (0, *groups)]
-            dense, *ragged = (field(figure, "bytes") / field(figure, "median_us") for figure in figures)
+            dense, *ragged = (rate(results.one(STATES[1], kernel=kernel, direction=direction, options=None, groups=each, **SHAPE)) for each in (0, *groups))
             cells += [f"{each / dense:.2f}" for each in ragged]
         rows.append(cells)
     return markdown(["kernel", "rowwise: 8 groups", "64", "256", "both: 8 groups", "64", "256"], rows, 1)
 
 
-# Of FP8 blocks, 1x128: the options and groups of the columns.
-RAGGED = {"8 groups": ("", 8), "64": ("", 64), "256": ("", 256), "8 of 16s": ("rows_of_16", 8), "64 of 16s": ("rows_of_16", 64),
+# Of FP8 blocks: the option and the number of the groups of each column.
+RAGGED = {"8 groups": (None, 8), "64": (None, 64), "256": (None, 256), "8 of 16s": ("rows_of_16", 8), "64 of 16s": ("rows_of_16", 64),
           "256 of 16s": ("rows_of_16", 256), "of 32 rows": ("groups_of_32", 1024), "of 33 rows": ("groups_of_33", 993)}
+ALL, ANY_ROWS, OF_16 = tuple(RAGGED), ("8 groups", "64", "256"), ("8 of 16s", "64 of 16s", "256 of 16s")
+
+# What was measured: file, row, option of the call, option of one tensor, columns.
+BOTH_DIRECTIONS = (
+    ("h200_fp8_block_both_directions", "codes", None, None, ALL),
+    ("h200_fp8_block_both_directions", "aligned columns", "columns_of_16", None, ANY_ROWS + ("of 32 rows", "of 33 rows")),
+    ("h200_fp8_block_both_directions", "with dbias", "dbias", "dbias", ANY_ROWS + OF_16),
+    ("h200_fp8_block_both_directions", "of gate and up", "swiglu", "swiglu", ("8 groups", "8 of 16s")),
+    ("h100_fp8_block_both_directions", "codes", None, None, ALL),
+    ("h100_fp8_block_both_directions", "with dbias", "dbias", "dbias", ANY_ROWS + OF_16),
+    ("h100_fp8_block_both_directions", "of gate and up", "swiglu", "swiglu", ("8 groups", "8 of 16s")),
+)
 
 
 def ragged_groups(results: Results) -> str:
-    """1x128 in both directions, of groups: their rate over that of one tensor with the same options."""
+    """FP8 blocks in both directions, of groups: their rate over that of one tensor with the same options."""
     rows = []
-    for name in ("h200_fp8_block_both_directions", "h100_fp8_block_both_directions"):
-        def rate(groups: int, *options: str, name: str = name) -> float | None:
-            given = "+".join(option for option in options if option) or None
-            figure = results.some(name, kernel="1x128", direction="both", input="bf16", options=given, groups=groups, rows=32768, columns=7168)
-            return None if figure is None else field(figure, "bytes") / field(figure, "median_us")
-
-        for title, more in (("codes", ""), ("aligned columns", "columns_of_16"), ("with dbias", "dbias"), ("of gate and up", "swiglu")):
-            dense = rate(0, "" if more == "columns_of_16" else more)
-            rates = [rate(groups, option, more) or rate(groups, more, option) for option, groups in RAGGED.values()]
-            if dense is None or not any(rates):
-                if more == "columns_of_16":  # not measured on every card
-                    continue
-                raise BadFile(f"bench/results/{name}.json: no rates {title}")
-            rows.append([device(results, name), title] + ["" if each is None else f"{each / dense:.2f}" for each in rates])
-    return markdown(["", "1x128, both directions"] + list(RAGGED), rows, 2)
+    for name, title, more, of_dense, columns in BOTH_DIRECTIONS:
+        dense = rate(results.one(name, kernel="1x128", direction="both", options=of_dense, groups=0, **SHAPE))
+        cells = [results.device(name), "1x128, " + title]
+        for column, (option, groups) in RAGGED.items():
+            options = "+".join(each for each in (option, more) if each) or None
+            cells.append("" if column not in columns
+                         else f"{rate(results.one(name, kernel='1x128', direction='both', options=options, groups=groups, **SHAPE)) / dense:.2f}")
+        rows.append(cells)
+    name = "h100_ragged_quantization"
+    cells = [results.device(name), "128x128, codes"]
+    for column, (option, groups) in RAGGED.items():
+        cells.append("" if column in OF_16 else f"{number(results.one(name, kernel='128x128', direction='both', options='', groups=groups), 'of_one_tensor'):.2f}")
+    return markdown(["", "both directions"] + list(RAGGED), rows + [cells], 2)
 
 
 TABLES: dict[str, Callable[[Results], str]] = {

@@ -20,6 +20,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -27,16 +28,25 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from figures import BadFile  # noqa: E402
 from page_tables import TABLES, Results  # noqa: E402
 
-BEGIN = re.compile(r"^<!-- table of bench/pages\.py: (?P<name>.*) -->\n", re.M)
-END = "<!-- end of table -->\n"
+BEGIN = re.compile(r"^<!-- table of bench/pages\.py: (?P<name>.*) -->\r?\n", re.M)
+END = re.compile(r"^<!-- end of table -->", re.M)
 
 
 def pages(root: pathlib.Path) -> list[pathlib.Path]:
     found = []
-    for folder, folders, names in os.walk(root):
+
+    def unreadable(error: OSError) -> None:
+        raise error
+
+    for folder, folders, names in os.walk(root, onerror=unreadable):
         folders[:] = sorted(each for each in folders if not each.startswith((".", "build")))
-        found += [pathlib.Path(folder, name) for name in sorted(names) if name.endswith(".md")]
+        found += [path for path in (pathlib.Path(folder, name) for name in sorted(names)) if path.suffix == ".md" and path.is_file() and not path.is_symlink()]
     return found
+
+
+def text_of(path: pathlib.Path) -> str:
+    with open(path, encoding="utf-8", newline="") as file:  # the ends of lines stay
+        return file.read()
 
 
 class Pages:
@@ -49,29 +59,33 @@ class Pages:
     def __init__(self, root: pathlib.Path) -> None:
         self.root = root
         self.place: dict[str, str] = {}  # the page of each table
-        self.texts: dict[pathlib.Path, str] = {}
+        self.texts: dict[pathlib.Path, tuple[str, str]] = {}  # as it is and as it should be
         self.wrong: list[str] = []  # lines about tables
         results = Results(root / "bench" / "results")
         for path in pages(root):
-            self._read(path, results)
+            try:
+                text = text_of(path)
+            except ValueError as error:
+                raise BadFile(f"{path.relative_to(root)}: {error}") from error
+            self._read(path, text, results)
         absent = sorted(set(TABLES) - set(self.place))
         if absent:
             raise BadFile(f"no page has the table {', '.join(absent)}")
 
-    def _read(self, path: pathlib.Path, results: Results) -> None:
-        text, page = path.read_text(encoding="utf-8"), path.relative_to(self.root).as_posix()
+    def _read(self, path: pathlib.Path, text: str, results: Results) -> None:
+        page = path.relative_to(self.root).as_posix()
         places = list(BEGIN.finditer(text))
         made, at = "", 0  # the page as it should be, up to `at` of `text`
         for place, next_place in zip(places, [*places[1:], None]):
-            end = text.find(END, place.end(), next_place.start() if next_place else len(text))
+            end = END.search(text, place.end(), next_place.start() if next_place else len(text))
             table = self._table(page, place["name"], results)
-            if end == -1:
-                raise BadFile(f"{page}: the table {place['name']} has no line {END.strip()}")
-            if table != text[place.end():end]:
+            if end is None:
+                raise BadFile(f"{page}: the table {place['name']} has no line <!-- end of table -->")
+            if table != text[place.end():end.start()]:
                 self.wrong.append(f"{page}: the table {place['name']} is not what bench/results gives")
-            made, at = made + text[at:place.end()] + table, end
+            made, at = made + text[at:place.end()] + table, end.start()
         if places:
-            self.texts[path] = made + text[at:]
+            self.texts[path] = text, made + text[at:]
 
     def _table(self, page: str, name: str, results: Results) -> str:
         if name not in TABLES:
@@ -82,9 +96,23 @@ class Pages:
         return TABLES[name](results) + "\n"
 
     def write(self) -> None:
-        for path, text in self.texts.items():
-            if path.read_text(encoding="utf-8") != text:
-                path.write_text(text, encoding="utf-8")
+        """All pages or none: each is complete beside its place before the first one moves there.
+
+        Raises:
+            OSError: a page cannot be written.
+        """
+        changed = {path: after for path, (before, after) in self.texts.items() if before != after}
+        beside = {path: path.with_name(f".{path.name}.new") for path in changed}
+        try:
+            for path, new in beside.items():
+                with open(new, "w", encoding="utf-8", newline="") as file:
+                    file.write(changed[path])
+                shutil.copymode(path, new)
+            for path, new in beside.items():
+                os.replace(new, path)
+        finally:
+            for new in beside.values():
+                new.unlink(missing_ok=True)
 
 
 def main() -> int:
@@ -96,15 +124,15 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         read = Pages(arguments.root)
-    except BadFile as error:
+        if arguments.write:
+            read.write()
+    except (BadFile, OSError) as error:
         print(f"pages.py: {error}", file=sys.stderr)
         return 2
     if arguments.list:
         for name, page in read.place.items():
             print(f"{name}: {page}")
-    elif arguments.write:
-        read.write()
-    elif read.wrong:
+    elif read.wrong and not arguments.write:
         for line in read.wrong:
             print(line)
         print("bench/pages.py --write makes them anew")

@@ -14,6 +14,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM, RESULTS = ROOT / "bench/pages.py", ROOT / "bench/results"
 README, PAGE = "device/fp8_block_gemm/README.md", "docs/results.md"
+MD = ".md"  # of pages that there are not: the test of documents looks for names of pages
 
 
 def run(*arguments):
@@ -58,13 +59,62 @@ class OfTheProject(unittest.TestCase):
         named = {figure["name"]: figure for figure in json.loads((RESULTS / "h200_fp8_block_both_directions.json").read_text())["figures"]}
         groups, one = named["1x128 both 993 groups of 33 rows aligned 32768x7168"], named["1x128 both 32768x7168"]
         share = groups["bytes"] / groups["median_us"] * one["median_us"] / one["bytes"]
-        self.assertAlmostEqual(float(cells_of(PAGE, "FP8 blocks of groups", ["NVIDIA H200", "aligned columns"])[-1]), share, delta=0.006)
+        self.assertAlmostEqual(float(cells_of(PAGE, "FP8 blocks of groups", ["NVIDIA H200", "1x128, aligned columns"])[-1]), share, delta=0.006)
 
     def test_steps_are_those_of_the_file(self):
         step = json.loads((RESULTS / "h100_training_step.json").read_text())["figures"][0]
         cells = cells_of(README, "training steps", ["NVIDIA H100", "8 of 4096"])
         self.assertEqual(cells[0], str(round(step["median_us"])))
+        self.assertEqual(cells[1:3], [str(round(step["quantize_us"])), str(round(step["products_us"]))])
         self.assertEqual(cells[-2], str(round(step["vendor_us"])))
+        self.assertAlmostEqual(float(cells[-1]), step["of_vendor"], delta=0.006)
+
+
+    def test_weight_gradients_are_those_of_the_file(self):
+        named = {figure["label"]: figure for figure in json.loads((RESULTS / "h200_weight_gradient_product.json").read_text())["benchmarks"]}
+        figure = named["regimes=block layout=NT output=f32 route=direct splits=even groups=4 rows=32768 N=4096 K=7168"]
+        us = [figure["own_sustained_us"], figure["sustained_us"]]
+        cells = cells_of(README, "weight gradients", ["f32 D", "sustained"])
+        self.assertEqual(cells[:2], [str(round(each)) for each in us])
+        self.assertAlmostEqual(float(cells[2]), us[1] / us[0], delta=0.006)
+
+    def test_aligned_columns_are_those_of_the_file(self):
+        figures = json.loads((RESULTS / "h100_weight_gradient_any_rows.json").read_text())["figures"]
+        even, copied, aligned = figures[:3]
+        self.assertEqual([even["columns"], copied["columns"], aligned["columns"]], ["dense", "dense", "aligned"])
+        for figure, how in ((copied, "copied"), (aligned, "aligned columns")):
+            cells = cells_of(README, "aligned columns", ["8191, 8193, 8189, 8195, 4096, 7168", how])
+            self.assertAlmostEqual(float(cells[2]), sum(figure["sustained_us"]) / 2, delta=0.51)
+            self.assertAlmostEqual(float(cells[3]), sum(figure["sustained_us"]) / sum(even["sustained_us"]), delta=0.006)
+
+    def test_starts_of_clusters_are_those_of_the_file(self):
+        figures = [each for each in json.loads((RESULTS / "h200_even_products.json").read_text())["figures"]
+                   if each["run"] == "2, 1.5 s" and each["groups"].startswith("8 of 4096")]
+        together, later = figures
+        self.assertEqual([together["cycles_of_delay_a_block"], later["cycles_of_delay_a_block"]], [0, 1000])
+        cells = cells_of(README, "starts of clusters", ["2, 1.5 s", "8 of 4096, 4096, 7168"])
+        self.assertAlmostEqual(float(cells[3]), sum(together["sustained_us"]) / 2, delta=0.51)
+        self.assertAlmostEqual(float(cells[5]), sum(later["sustained_us"]) / sum(together["sustained_us"]), delta=0.0006)
+        self.assertAlmostEqual(float(cells[6]), (together["MHz"][0][1] + together["MHz"][1][1]) / 2, delta=0.51)
+
+    def test_one_tensor_is_that_of_both_files(self):
+        cells = cells_of(PAGE, "quantization of one tensor", ["current scaling (reads twice)"])
+        label = "kernel=current options=dbias direction=both input=bf16 groups=0 rows=32768 columns=7168"
+        for cell, name in zip(cells[2].split(" / "), ("h200_quantization_speed", "h200_quantization_speed_slower_state")):
+            named = {figure["label"]: figure for figure in json.loads((RESULTS / f"{name}.json").read_text())["figures"]}
+            self.assertAlmostEqual(float(cell), named[label]["of_copy"], delta=0.006)
+
+    def test_ragged_groups_are_those_of_the_second_file(self):
+        named = {figure["label"]: figure for figure in json.loads((RESULTS / "h200_quantization_speed_slower_state.json").read_text())["figures"]}
+        one, groups = (named[f"kernel=delayed direction=both input=bf16 groups={each} rows=32768 columns=7168"] for each in (0, 256))
+        share = groups["bytes"] / groups["median_us"] * one["median_us"] / one["bytes"]
+        self.assertAlmostEqual(float(cells_of(PAGE, "quantization of ragged groups", ["delayed scaling"])[-1]), share, delta=0.006)
+
+    def test_groups_with_dbias_are_compared_with_one_tensor_with_dbias(self):
+        named = {figure["name"]: figure for figure in json.loads((RESULTS / "h100_fp8_block_both_directions.json").read_text())["figures"]}
+        groups, one = named["1x128 both dbias 256 groups 32768x7168"], named["1x128 both dbias 32768x7168"]
+        share = groups["bytes"] / groups["median_us"] * one["median_us"] / one["bytes"]
+        self.assertAlmostEqual(float(cells_of(PAGE, "FP8 blocks of groups", ["NVIDIA H100", "1x128, with dbias"])[2]), share, delta=0.006)
 
 
 class OfACopy(unittest.TestCase):
@@ -141,6 +191,100 @@ class OfACopy(unittest.TestCase):
     def test_a_field_that_is_absent(self):
         self.change("bench/results/h100_training_step.json", '"quantize_us"', '"quantise_us"')
         self.refused("no quantize_us")
+
+    def test_figures_that_are_no_times(self):
+        for value in ("NaN", "Infinity", "-1635.4", "0", "true", "null", '"1635.4"', "[1635.4]"):
+            with self.subTest(value=value):
+                self.setUp()
+                self.change("bench/results/h200_own_product.json", '"sustained_us": 1635.4', f'"sustained_us": {value}')
+                self.refused("sustained_us is ")
+
+    def test_times_that_are_no_list(self):
+        for value in ("1759.0", "[]", '["a"]', "[null]"):
+            with self.subTest(value=value):
+                self.setUp()
+                self.change("bench/results/h100_weight_gradient_any_rows.json", '"short_us": [1759.0, 1773.7]', f'"short_us": {value}')
+                self.refused("short_us is ")
+
+    def test_clocks_of_another_shape(self):
+        self.change("bench/results/h200_even_products.json", '"MHz": [[1257, 1259, 1263], ', '"MHz": [1257, ')
+        self.refused("MHz is ")
+
+    def test_a_peer_twice(self):
+        self.change("bench/results/h200_own_product.json", "peer=deepgemm:fp8_contiguous problem=product splits=8x4096", "peer=assay problem=product splits=8x4096")
+        self.refused("2 figures with {'peer': 'assay', 'splits': '8x4096'")
+
+    def test_no_sustained_time_of_one_peer(self):
+        self.change("bench/results/h200_own_product.json", '"sustained_us": 1740.9, ', "")
+        self.refused("no sustained_us")
+
+    def test_no_time_of_the_vendor(self):
+        self.change("bench/results/h100_training_step.json", '"vendor_us"', '"seller_us"')
+        self.refused("no vendor_us")
+
+    def test_a_measurement_that_is_absent(self):
+        for words in ("options=columns_of_16 direction=both input=bf16 groups=64", "direction=both input=bf16 groups=64"):
+            with self.subTest(words=words):
+                self.setUp()
+                self.change("bench/results/h200_fp8_block_both_directions.json", f"kernel=1x128 {words} rows=32768", f"kernel=1x128 {words}1 rows=32768")
+                self.refused("no figure with {'kernel': '1x128', 'direction': 'both'")
+
+    def test_files_of_another_shape(self):
+        for text in ("[]", "3", '{"figures": 5}', '{"figures": {}}', '{"figures": []}', '{"figures": ["a"]}', '{"figures": [{"label": 5}]}',
+                     '{"figures": [{"label": "a"}]}', "[" * 100000):
+            with self.subTest(text=text[:40]):
+                (self.root / "bench/results/h100_training_step.json").write_text(text, encoding="utf-8")
+                self.refused("bench/results/h100_training_step.json: ")
+
+    def test_a_file_that_names_no_device(self):
+        path = self.root / "bench/results/h100_training_step.json"
+        file = json.loads(path.read_text())
+        for context in ([], {}, None, {"device": 5}):
+            path.write_text(json.dumps({**file, "context": context}), encoding="utf-8")
+            self.refused("bench/results/h100_training_step.json: the context names no device")
+
+    def test_a_page_that_is_no_text(self):
+        (self.root / "docs" / f"other{MD}").write_bytes(b"\xff\xfe")
+        self.refused(f"docs/other{MD}: ")
+
+    def test_links_are_no_pages(self):
+        (self.root / "docs" / f"link{MD}").symlink_to(f"results{MD}")
+        (self.root / "docs" / f"loop{MD}").symlink_to(f"loop{MD}")
+        self.assertEqual(self.run_here().returncode, 0)
+
+    def test_ends_of_lines_stay(self):
+        text = (self.root / PAGE).read_bytes().replace(b"# What", b"# What\r\n# what", 1)
+        (self.root / PAGE).write_bytes(text)
+        self.change_bytes(README, b"|            1635 |", b"|            1636 |")
+        self.assertEqual(self.run_here("--write").returncode, 0)
+        self.assertEqual((self.root / PAGE).read_bytes(), text)
+        self.assertEqual((self.root / README).read_bytes(), (ROOT / README).read_bytes())
+
+    def change_bytes(self, path, before, after):
+        text = (self.root / path).read_bytes()
+        self.assertIn(before, text)
+        (self.root / path).write_bytes(text.replace(before, after, 1))
+
+    def test_a_folder_that_takes_no_page_leaves_all_as_they_are(self):
+        for page, before, after in ((README, b"|            1635 |", b"|            1636 |"), (PAGE, b"| 0.99 / 0.93 |", b"| 0.98 / 0.93 |")):
+            self.change_bytes(page, before, after)
+        (self.root / "docs" / f".results{MD}.new").mkdir()  # in the way of the second page
+        before = (self.root / README).read_bytes()
+        done = run("--root", self.root, "--write")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn(f".results{MD}.new", done.stderr)
+        self.assertEqual((self.root / README).read_bytes(), before)
+
+    def test_a_root_that_there_is_not(self):
+        done = run("--root", self.root / "nowhere")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nowhere", done.stderr)
+
+    def test_the_last_line_may_be_the_end(self):
+        text = (self.root / PAGE).read_text(encoding="utf-8")
+        end = text.rindex("<!-- end of table -->") + len("<!-- end of table -->")
+        (self.root / PAGE).write_text(text[:end], encoding="utf-8")
+        self.assertEqual(self.run_here().returncode, 0)
 
     def test_a_file_that_is_absent(self):
         (self.root / "bench/results/h200_even_products.json").unlink()
