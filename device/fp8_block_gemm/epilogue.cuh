@@ -7,8 +7,9 @@
 //   write_plain    f32, the sums as they are     each thread its pairs of columns: four threads write the 32 bytes of a sector
 //   write_sums     all others                    each thread its pairs
 //
-// Nothing here may ask for two sums in neighbouring registers (a store of 8 bytes of sums does, not one of codes, which are new values): sums
-// would then lie in the register bank of the step that is added to them, and each addition of the kernel's loop would take two cycles. Internal to this folder.
+// Nothing here may ask for two sums in neighbouring registers (a store of 8 bytes of sums does, not one of codes, which are new
+// values): sums would then lie in the register bank of the step that is added to them, and each addition of the kernel's loop would
+// take two cycles. Internal to this folder.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -89,7 +89,8 @@ CUtensorMap map_of(const void* matrix, std::int64_t rows, std::int64_t depth, in
 // Of no group yet: loads.cuh fills in where a group's matrix lies and how large it is.
 CUtensorMap map_of_groups(const void* matrices, int box_rows) { return map_of(matrices, kTileRows, kBlockK, box_rows); }
 
-// Parts of the workspace: maps that blocks make, lists (NT: of D; TN and NN: of w and its scales), and NT's copies of groups (aligned_copies.cuh).
+// Parts of the workspace: maps that blocks make, lists (NT: of D; TN and NN: of w and its scales), and NT's copies of groups
+// (aligned_copies.cuh).
 struct Parts {
   std::int64_t list, scale_list, a_copies, b_copies, bytes;  // first bytes, and all
 };

@@ -37,8 +37,8 @@ std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSe
 std::string fp8_block_gemm_plan(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
 // On the current device. NT: 512 bytes for each multiprocessor, where the kernel describes groups to the copy engine, 8 for each group,
-// and for copies rows.capacity + 16 * groups rows of N and of K bytes, unless rows_multiple is a multiple of 16 or column_alignment is 16. TN, NN: 0; with a list of w the same 512
-// bytes, and 16 for each group. Errors: CudaError without a device.
+// and for copies rows.capacity + 16 * groups rows of N and of K bytes, unless rows_multiple is a multiple of 16 or column_alignment is
+// 16. TN, NN: 0; with a list of w the same 512 bytes, and 16 for each group. Errors: CudaError without a device.
 std::int64_t fp8_block_gemm_workspace_bytes(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
 // What fp8_block_grouped_gemm() refuses before it launches anything, but for its workspace. Errors: InvalidArgument

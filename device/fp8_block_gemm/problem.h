@@ -39,8 +39,8 @@ constexpr int tile_columns(Scaling scaling, Contraction contraction) {
 
 inline constexpr int kMapsOfSide = 2, kMapsOfBlock = 2 * kMapsOfSide;
 
-// The matrices of all groups, and where those groups are copied that the copy engine cannot read in place (aligned_copies.cuh); null: no group can
-// need it, by the promise of rows_multiple or the alignment of columns.
+// The matrices of all groups, and where those groups are copied that the copy engine cannot read in place (aligned_copies.cuh); null:
+// no group can need it, by the promise of rows_multiple or the alignment of columns.
 struct RaggedOperand {
   const std::uint8_t* data;
   std::uint8_t* copies;

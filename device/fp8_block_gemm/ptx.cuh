@@ -37,8 +37,9 @@ __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.re
 __device__ inline void arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// At the same barrier of block `rank` of the cluster. Its release is of the block (the default), not of the cluster, which costs a fence of the whole device: what
-// the arrival reports is that shared memory has been read, and the instructions that write there next wait for it.
+// At the same barrier of block `rank` of the cluster. It releases to the block (the default), not to the cluster, which costs a fence of
+// the whole device: what the arrival reports is that shared memory has been read, and the instructions that write there next wait for
+// it.
 __device__ inline void arrive_at(std::uint32_t barrier, unsigned rank) {
   asm volatile(
       "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::

@@ -28,9 +28,9 @@ ASSAY_HD constexpr TilePlace tile_place(std::uint32_t number, std::uint32_t down
   return {band * kBand + in_band - column * height, column};
 }
 
-// Cycles that a cluster waits before the first of its tiles, each of at least `tile_cycles`. Clusters that have a tile less than others would be idle at
-// the end; they wait at the start instead, each for another time. If all began together, the card's power would rise and fall with their
-// products. Where clusters have few tiles, those may differ in time by more than this is worth (kTurnsToWait).
+// Cycles that a cluster waits before the first of its tiles, each of at least `tile_cycles`. Clusters that have a tile less than others
+// would be idle at the end; they wait at the start instead, each for another time. If all began together, the card's power would rise
+// and fall with their products. Where clusters have few tiles, those may differ in time by more than this is worth (kTurnsToWait).
 //
 //   tiles of cluster 0   [   0   ][   4   ][   8   ]       (of the last turns)
 //                    1   [   1   ][   5   ]

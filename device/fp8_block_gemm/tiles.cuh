@@ -29,8 +29,8 @@ struct alignas(16) Tile {
   __device__ std::uint32_t blocks() const { return Blocks<kBlockK>::of(depth); }
 };
 
-// Even contractions: two tiles, used in turns. The thread that loads A waits until stage 0 is empty, writes a tile, and arrives at stage 0: a tile is
-// overwritten when every warp has read stage 0 of the one after it.
+// Even contractions: two tiles, used in turns. The thread that loads A waits until stage 0 is empty, writes a tile, and arrives at
+// stage 0: a tile is overwritten when every warp has read stage 0 of the one after it.
 using Tiles = Tile[2];
 
 // The tiles of one block, in order.
@@ -47,8 +47,8 @@ class Walk {
     return true;
   }
 
-  // Cycles to wait before the first next(), not after it (tile_order.h). A block of 128 of the contraction takes 1152 or more; 1000 are counted, so that a
-  // cluster that waits does not end after the others.
+  // Cycles to wait before the first next(), not after it (tile_order.h). A block of 128 of the contraction takes 1152 or more; 1000 are
+  // counted, so that a cluster that waits does not end after the others.
   __device__ std::uint32_t delay() const {
     const std::uint32_t tile_cycles = 1000 * Blocks<kBlockK>::of(static_cast<std::uint32_t>(problem_.depth));
     return delay_of_first_tile(number_, gridDim.x / C::kCluster, across() * tiles_down(), tile_cycles);
