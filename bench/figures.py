@@ -4,11 +4,12 @@ import json
 import statistics
 import subprocess
 
-# Of a product in two regimes, and of the library's kernels alone; of our own kernel, where it takes the call.
 def regime_fields(*subjects):
+    """Counters of a product in two regimes, by those that take turns."""
     return tuple(f"{whose}{regime}_{unit}" for regime in ("short", "sustained") for whose in subjects for unit in ("us", "MHz", "W", "pJ"))
 
 
+# Of the production path and the library's kernels alone; and of our own kernel, where it takes the call.
 REGIME_FIELDS = regime_fields("", "library_") + ("short_of_library", "sustained_of_library")
 OWN_FIELDS = regime_fields("own_") + ("short_of_own", "sustained_of_own")
 # What a result file keeps of a run; DERIVED follows from it.

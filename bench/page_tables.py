@@ -2,108 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
-import pathlib
 import statistics
 from collections.abc import Callable
-from typing import Any
 
-from figures import BadFile, words
+from figures import BadFile
+from page_results import Figure, Results, mean, number, positive, rate, word_of
 from table import markdown
-
-Figure = dict[str, Any]
-
-
-class Results:
-    """Files of figures, by their names without .json.
-
-    Raises:
-        BadFile: a file is no JSON of figures.
-    """
-
-    def __init__(self, folder: pathlib.Path) -> None:
-        self.folder = folder
-        self.read: dict[str, dict[str, Any]] = {}
-
-    def file(self, name: str) -> dict[str, Any]:
-        if name not in self.read:
-            path = self.folder / f"{name}.json"
-            try:
-                if not path.is_file():
-                    raise BadFile(f"bench/results/{name}.json: no such file")
-                read = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError) as error:
-                raise BadFile(f"bench/results/{name}.json: {error}") from error
-            if not isinstance(read, dict):
-                raise BadFile(f"bench/results/{name}.json: expected an object")
-            self.read[name] = read
-        return self.read[name]
-
-    def figures(self, name: str) -> list[Figure]:
-        """Each with the words of its label, and the name of the file under "file"."""
-        of = self.file(name)
-        figures = of.get("figures", of.get("benchmarks"))
-        if not isinstance(figures, list) or not figures or not all(isinstance(figure, dict) for figure in figures):
-            raise BadFile(f"bench/results/{name}.json: expected a list of figures")
-        made = []
-        for figure in figures:
-            label = figure.get("label", "")
-            if not isinstance(label, str):
-                raise BadFile(f"bench/results/{name}.json: label {label!r}: expected text")
-            try:
-                made.append({**words(label), **figure, "file": f"bench/results/{name}.json"})
-            except BadFile as error:
-                raise BadFile(f"bench/results/{name}.json: {error}") from error
-        return made
-
-    def some(self, name: str, **wanted: object) -> list[Figure]:
-        """The figures whose words and fields are those; one that is None is absent."""
-        return [figure for figure in self.figures(name) if all(str(figure.get(key)) == str(value) for key, value in wanted.items())]
-
-    def one(self, name: str, **wanted: object) -> Figure:
-        found = self.some(name, **wanted)
-        if len(found) != 1:
-            raise BadFile(f"bench/results/{name}.json: {len(found) or 'no'} figure{'s' if len(found) > 1 else ''} with {wanted}")
-        return found[0]
-
-    def device(self, name: str) -> str:
-        context = self.file(name).get("context")
-        found = context.get("device") if isinstance(context, dict) else None
-        if not isinstance(found, str):
-            raise BadFile(f"bench/results/{name}.json: the context names no device")
-        return found.removesuffix(" 80GB HBM3")
-
-
-def positive(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise BadFile(f"{what} is {value!r}, expected a positive number")
-    return float(value)
-
-
-def text_of(figure: Figure, name: str) -> str:
-    if name not in figure:
-        raise BadFile(f"{figure['file']}: {figure.get('name', 'a figure')}: no {name}")
-    return str(figure[name])
-
-
-def number(figure: Figure, name: str) -> float:
-    text_of(figure, name)
-    return positive(figure[name], f"{figure['file']}: {figure.get('name', 'a figure')}: {name}")
-
-
-def mean(figure: Figure, name: str) -> float:
-    """Of a list."""
-    text_of(figure, name)
-    values = figure[name]
-    if not isinstance(values, list) or not values:
-        raise BadFile(f"{figure['file']}: {name} is {values!r}, expected a list of numbers")
-    return statistics.mean(positive(value, f"{figure['file']}: {name}") for value in values)
-
-
-def rate(figure: Figure) -> float:
-    return number(figure, "bytes") / number(figure, "median_us")
-
 
 GROUPS_OF_SPLITS = {"zipf(8,32768)": "8 ragged, 32768 rows", "1..64": "64 of 1 to 64"}
 
@@ -119,12 +23,12 @@ def shown_groups(splits: str) -> str:
 def own_products(results: Results) -> str:
     """The own kernel beside cuBLASLt and DeepGEMM in the faster of its layouts: us, and their time over ours."""
     name, rows = "h200_own_product", []
-    keys = list(dict.fromkeys(tuple(text_of(figure, word) for word in ("splits", "N", "K")) for figure in results.figures(name)))
+    keys = list(dict.fromkeys(tuple(word_of(figure, word) for word in ("splits", "N", "K")) for figure in results.figures(name)))
     for splits, n, k in keys:
         problem = {"splits": splits, "N": n, "K": k}
         own = results.one(name, peer="assay:fp8_block_gemm", **problem)
         library = results.one(name, peer="assay", **problem)
-        others = [figure for figure in results.some(name, **problem) if text_of(figure, "peer").startswith("deepgemm:")]
+        others = [figure for figure in results.some(name, **problem) if word_of(figure, "peer").startswith("deepgemm:")]
         if not others:
             raise BadFile(f"bench/results/{name}.json: no figure of deepgemm with {problem}")
         for regime, us in (("short", "median_us"), ("sustained", "sustained_us")):
@@ -155,7 +59,7 @@ def aligned_columns(results: Results) -> str:
         beside = results.one(name, groups=even, columns="dense")
         for groups, columns, how in ((even, "dense", "multiples of 16"), (any_rows, "aligned", "aligned columns"), (any_rows, "dense", "copied")):
             figure = results.one(name, groups=groups, columns=columns)
-            cells = [f"{groups}, {text_of(figure, 'N')}, {text_of(figure, 'K')}", how]
+            cells = [f"{groups}, {word_of(figure, 'N')}, {word_of(figure, 'K')}", how]
             for regime in ("short_us", "sustained_us"):
                 us, least = mean(figure, regime), mean(beside, regime)
                 cells += [f"{us:.0f}", "" if groups == even else f"{us / least:.2f}"]
@@ -167,7 +71,7 @@ def starts_of_clusters(results: Results) -> str:
     """Even products whose clusters begin together and one after another: us, and MHz that the kernel counts in the last call."""
     name, rows = "h200_even_products", []
     for together in results.some(name, cycles_of_delay_a_block=0):
-        run, groups = text_of(together, "run"), text_of(together, "groups")
+        run, groups = word_of(together, "run"), word_of(together, "groups")
         pair = together, results.one(name, run=run, groups=groups, cycles_of_delay_a_block=1000)
         cells = [run, groups]
         for regime in ("short_us", "sustained_us"):

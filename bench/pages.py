@@ -26,7 +26,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from figures import BadFile  # noqa: E402
-from page_tables import TABLES, Results  # noqa: E402
+from page_results import Results  # noqa: E402
+from page_tables import TABLES  # noqa: E402
 
 BEGIN = re.compile(r"^<!-- table of bench/pages\.py: (?P<name>.*) -->\r?\n", re.M)
 END = re.compile(r"^<!-- end of table -->", re.M)

@@ -21,6 +21,12 @@ def run(*arguments):
     return subprocess.run([sys.executable, str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
+def figures_by(key, name):
+    """The figures of a result file, by their name or their label."""
+    text = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return {figure[key]: figure for figure in text.get("figures", text.get("benchmarks"))}
+
+
 def cells_of(page, table, first):
     """Cells of the row of a table that begins with the cells `first`."""
     lines = (ROOT / page).read_text(encoding="utf-8").split(f"<!-- table of bench/pages.py: {table} -->")[1].split("<!-- end of table -->")[0].splitlines()
@@ -40,7 +46,7 @@ class OfTheProject(unittest.TestCase):
         self.assertIn(f"FP8 blocks of groups: {PAGE}\n", done.stdout)
 
     def test_products_are_those_of_the_file(self):
-        named = {figure["name"]: figure for figure in json.loads((RESULTS / "h200_own_product.json").read_text())["benchmarks"]}
+        named = figures_by("name", "h200_own_product")
         problem = "problem=product splits=64x1024 groups=64 rows=65536 N=2048 K=2048"
         us = [named[f"{peer} {problem}"]["sustained_us"] for peer in ("assay:fp8_block_gemm", "assay", "deepgemm:fp8_contiguous")]
         cells = cells_of(README, "own products", ["64 of 1024, 2048, 2048", "sustained"])
@@ -49,14 +55,14 @@ class OfTheProject(unittest.TestCase):
         self.assertAlmostEqual(float(cells[4]), us[2] / us[0], delta=0.006)
 
     def test_the_faster_layout_of_deepgemm_is_shown(self):
-        named = {figure["name"]: figure for figure in json.loads((RESULTS / "h200_own_product.json").read_text())["benchmarks"]}
+        named = figures_by("name", "h200_own_product")
         problem = "problem=product splits=64x1 groups=64 rows=64 N=4096 K=7168"
         masked, psum = (named[f"deepgemm:fp8_{layout} {problem}"]["median_us"] for layout in ("masked", "psum"))
         self.assertEqual(cells_of(README, "own products", ["64 of 1, 4096, 7168", "short"])[2], str(round(min(masked, psum))))
         self.assertNotEqual(round(masked), round(psum))
 
     def test_rates_of_groups_are_bytes_over_time(self):
-        named = {figure["name"]: figure for figure in json.loads((RESULTS / "h200_fp8_block_both_directions.json").read_text())["figures"]}
+        named = figures_by("name", "h200_fp8_block_both_directions")
         groups, one = named["1x128 both 993 groups of 33 rows aligned 32768x7168"], named["1x128 both 32768x7168"]
         share = groups["bytes"] / groups["median_us"] * one["median_us"] / one["bytes"]
         self.assertAlmostEqual(float(cells_of(PAGE, "FP8 blocks of groups", ["NVIDIA H200", "1x128, aligned columns"])[-1]), share, delta=0.006)
@@ -71,7 +77,7 @@ class OfTheProject(unittest.TestCase):
 
 
     def test_weight_gradients_are_those_of_the_file(self):
-        named = {figure["label"]: figure for figure in json.loads((RESULTS / "h200_weight_gradient_product.json").read_text())["benchmarks"]}
+        named = figures_by("label", "h200_weight_gradient_product")
         figure = named["regimes=block layout=NT output=f32 route=direct splits=even groups=4 rows=32768 N=4096 K=7168"]
         us = [figure["own_sustained_us"], figure["sustained_us"]]
         cells = cells_of(README, "weight gradients", ["f32 D", "sustained"])
@@ -101,20 +107,45 @@ class OfTheProject(unittest.TestCase):
         cells = cells_of(PAGE, "quantization of one tensor", ["current scaling (reads twice)"])
         label = "kernel=current options=dbias direction=both input=bf16 groups=0 rows=32768 columns=7168"
         for cell, name in zip(cells[2].split(" / "), ("h200_quantization_speed", "h200_quantization_speed_slower_state")):
-            named = {figure["label"]: figure for figure in json.loads((RESULTS / f"{name}.json").read_text())["figures"]}
+            named = figures_by("label", name)
             self.assertAlmostEqual(float(cell), named[label]["of_copy"], delta=0.006)
 
     def test_ragged_groups_are_those_of_the_second_file(self):
-        named = {figure["label"]: figure for figure in json.loads((RESULTS / "h200_quantization_speed_slower_state.json").read_text())["figures"]}
+        named = figures_by("label", "h200_quantization_speed_slower_state")
         one, groups = (named[f"kernel=delayed direction=both input=bf16 groups={each} rows=32768 columns=7168"] for each in (0, 256))
         share = groups["bytes"] / groups["median_us"] * one["median_us"] / one["bytes"]
         self.assertAlmostEqual(float(cells_of(PAGE, "quantization of ragged groups", ["delayed scaling"])[-1]), share, delta=0.006)
 
     def test_groups_with_dbias_are_compared_with_one_tensor_with_dbias(self):
-        named = {figure["name"]: figure for figure in json.loads((RESULTS / "h100_fp8_block_both_directions.json").read_text())["figures"]}
+        named = figures_by("name", "h100_fp8_block_both_directions")
         groups, one = named["1x128 both dbias 256 groups 32768x7168"], named["1x128 both dbias 32768x7168"]
         share = groups["bytes"] / groups["median_us"] * one["median_us"] / one["bytes"]
         self.assertAlmostEqual(float(cells_of(PAGE, "FP8 blocks of groups", ["NVIDIA H100", "1x128, with dbias"])[2]), share, delta=0.006)
+
+
+STEP, OWN, BLOCKS = (f"bench/results/{name}.json" for name in ("h100_training_step", "h200_own_product", "h200_fp8_block_both_directions"))
+WEIGHTS, STARTS = (f"bench/results/{name}.json" for name in ("h100_weight_gradient_any_rows", "h200_even_products"))
+
+# Of a file: what becomes what, and why it is then refused.
+CHANGES = [
+    (STEP, "step=block splits=even", "step=block splits=uneven", f"{STEP}: no figure with {{'step': 'block', 'splits': 'even', 'options': None}}"),
+    (STEP, "step=block splits=ragged", "step=block splits=even", f"{STEP}: 2 figures with"),
+    (STEP, '"quantize_us"', '"quantise_us"', "no quantize_us"),
+    (STEP, '"vendor_us"', '"seller_us"', "no vendor_us"),
+    *((OWN, '"sustained_us": 1635.4', f'"sustained_us": {value}', "sustained_us is ")
+      for value in ("NaN", "Infinity", "-1635.4", "0", "true", "null", '"1635.4"', "[1635.4]")),
+    (OWN, '"sustained_us": 1740.9, ', "", "no sustained_us"),
+    (OWN, "peer=deepgemm:fp8_contiguous problem=product splits=8x4096", "peer=assay problem=product splits=8x4096",
+     "2 figures with {'peer': 'assay', 'splits': '8x4096'"),
+    *((WEIGHTS, '"short_us": [1759.0, 1773.7]', f'"short_us": {value}', "short_us is ") for value in ("1759.0", "[]", '["a"]', "[null]")),
+    (STARTS, '"MHz": [[1257, 1259, 1263], ', '"MHz": [1257, ', "MHz is "),
+    *((BLOCKS, f"kernel=1x128 {words} rows=32768", f"kernel=1x128 {words}1 rows=32768", "no figure with {'kernel': '1x128', 'direction': 'both'")
+      for words in ("options=columns_of_16 direction=both input=bf16 groups=64", "direction=both input=bf16 groups=64")),
+    (PAGE, "bench/pages.py: quantization of one tensor", "bench/pages.py: quantisation", f"{PAGE}: there is no table quantisation; there are own products, "),
+    (PAGE, "<!-- table of bench/pages.py: quantization of one tensor -->", "", "no page has the table quantization of one tensor"),
+    (PAGE, "bench/pages.py: quantization of one tensor", "bench/pages.py: own products", f"{PAGE}: the table own products stands in {README} as well"),
+    (PAGE, "<!-- end of table -->", "", f"{PAGE}: the table quantization of one tensor has no line <!-- end of table -->"),
+]
 
 
 class OfACopy(unittest.TestCase):
@@ -180,54 +211,14 @@ class OfACopy(unittest.TestCase):
         self.run_here("--write")
         self.assertEqual((self.root / PAGE).read_text(encoding="utf-8"), text)
 
-    def test_a_figure_that_is_absent(self):
-        self.change("bench/results/h100_training_step.json", "step=block splits=even", "step=block splits=uneven")
-        self.refused("bench/results/h100_training_step.json: no figure with {'step': 'block', 'splits': 'even', 'options': None}")
-
-    def test_a_figure_twice(self):
-        self.change("bench/results/h100_training_step.json", "step=block splits=ragged", "step=block splits=even")
-        self.refused("bench/results/h100_training_step.json: 2 figures with")
-
-    def test_a_field_that_is_absent(self):
-        self.change("bench/results/h100_training_step.json", '"quantize_us"', '"quantise_us"')
-        self.refused("no quantize_us")
-
-    def test_figures_that_are_no_times(self):
-        for value in ("NaN", "Infinity", "-1635.4", "0", "true", "null", '"1635.4"', "[1635.4]"):
-            with self.subTest(value=value):
-                self.setUp()
-                self.change("bench/results/h200_own_product.json", '"sustained_us": 1635.4', f'"sustained_us": {value}')
-                self.refused("sustained_us is ")
-
-    def test_times_that_are_no_list(self):
-        for value in ("1759.0", "[]", '["a"]', "[null]"):
-            with self.subTest(value=value):
-                self.setUp()
-                self.change("bench/results/h100_weight_gradient_any_rows.json", '"short_us": [1759.0, 1773.7]', f'"short_us": {value}')
-                self.refused("short_us is ")
-
-    def test_clocks_of_another_shape(self):
-        self.change("bench/results/h200_even_products.json", '"MHz": [[1257, 1259, 1263], ', '"MHz": [1257, ')
-        self.refused("MHz is ")
-
-    def test_a_peer_twice(self):
-        self.change("bench/results/h200_own_product.json", "peer=deepgemm:fp8_contiguous problem=product splits=8x4096", "peer=assay problem=product splits=8x4096")
-        self.refused("2 figures with {'peer': 'assay', 'splits': '8x4096'")
-
-    def test_no_sustained_time_of_one_peer(self):
-        self.change("bench/results/h200_own_product.json", '"sustained_us": 1740.9, ', "")
-        self.refused("no sustained_us")
-
-    def test_no_time_of_the_vendor(self):
-        self.change("bench/results/h100_training_step.json", '"vendor_us"', '"seller_us"')
-        self.refused("no vendor_us")
-
-    def test_a_measurement_that_is_absent(self):
-        for words in ("options=columns_of_16 direction=both input=bf16 groups=64", "direction=both input=bf16 groups=64"):
-            with self.subTest(words=words):
-                self.setUp()
-                self.change("bench/results/h200_fp8_block_both_directions.json", f"kernel=1x128 {words} rows=32768", f"kernel=1x128 {words}1 rows=32768")
-                self.refused("no figure with {'kernel': '1x128', 'direction': 'both'")
+    def test_changes_of_a_file_that_are_refused(self):
+        for path, before, after, because in CHANGES:
+            with self.subTest(path=path, after=after):
+                text = (self.root / path).read_text(encoding="utf-8")
+                self.change(path, before, after)
+                self.refused(because)
+                (self.root / path).write_text(text, encoding="utf-8")
+                self.assertEqual(self.run_here().returncode, 0)
 
     def test_files_of_another_shape(self):
         for text in ("[]", "3", '{"figures": 5}', '{"figures": {}}', '{"figures": []}', '{"figures": ["a"]}', '{"figures": [{"label": 5}]}',
@@ -293,22 +284,6 @@ class OfACopy(unittest.TestCase):
     def test_a_file_that_is_no_json(self):
         (self.root / "bench/results/h200_own_product.json").write_text("{", encoding="utf-8")
         self.refused("bench/results/h200_own_product.json: ")
-
-    def test_a_table_that_there_is_not(self):
-        self.change(PAGE, "bench/pages.py: quantization of one tensor", "bench/pages.py: quantisation")
-        self.refused(f"{PAGE}: there is no table quantisation; there are own products, ")
-
-    def test_a_table_that_no_page_has(self):
-        self.change(PAGE, "<!-- table of bench/pages.py: quantization of one tensor -->", "")
-        self.refused("no page has the table quantization of one tensor")
-
-    def test_a_table_in_two_places(self):
-        self.change(PAGE, "bench/pages.py: quantization of one tensor", "bench/pages.py: own products")
-        self.refused(f"{PAGE}: the table own products stands in {README} as well")
-
-    def test_a_table_without_an_end(self):
-        self.change(PAGE, "<!-- end of table -->", "")
-        self.refused(f"{PAGE}: the table quantization of one tensor has no line <!-- end of table -->")
 
     def test_the_last_table_without_an_end(self):
         text = (self.root / PAGE).read_text(encoding="utf-8")

@@ -161,15 +161,17 @@ def gemm_rows(products):
     return rows
 
 
+def has_own(figure):
+    """Whether our own kernel took turns with a product in two regimes."""
+    return any(field in figure for field in OWN_FIELDS)
+
+
 def regime_rows(products):
     """Two rows a product: the production path, and the library's kernels alone; a third one where our own kernel took turns with them."""
     rows = []
     for (kind, output, route, layout, splits, *shape), figure in products.items():
         subjects = [("", kind + ("" if route == "direct" else f" ({route})")), ("library_", "(the library alone)")]
-        if any(field in figure for field in OWN_FIELDS):
-            for field in OWN_FIELDS:
-                if field not in figure:
-                    raise BadFile(f"{figure['name']}: no counter {field}")
+        if has_own(figure):
             subjects.append(("own_", "(the own kernel)"))
         for whose, name in subjects:
             cells = [name] + ([output, layout, *(str(size) for size in shape)] if not whose else [""] * (2 + len(shape)))
@@ -245,7 +247,7 @@ def tables(figures):
         label = words(figure["label"])
         if "peer" in label:
             raise BadFile(f"{figure['name']}: beside other projects' kernels: bench/peers/page.py prints it")
-        for field in REQUIRED.get(next(iter(label)), REQUIRED_OF_BYTES):
+        for field in REQUIRED.get(next(iter(label)), REQUIRED_OF_BYTES) + (OWN_FIELDS if has_own(figure) else ()):
             if field not in figure:
                 raise BadFile(f"{figure['name']}: no counter {field}")
         if "gemm" in label or "regimes" in label:
@@ -316,7 +318,7 @@ def tables(figures):
         parts.append("Grouped GEMM on a rested card (short: 50 ms after a rest of 0.25 s) and on a hot one (sustained: the second half of 4 s), "
                      "production and the library's kernels alone in turn. pJ: energy of an operation, a multiplication and an addition being two. "
                      "Of library: time of the library's kernels alone over that of the whole, turn by turn"
-                     + ("; in the row of the own kernel, its time over that of the whole" if any("own_short_us" in each for each in regimes.values()) else "")
+                     + ("; in the row of the own kernel, its time over that of the whole" if any(map(has_own, regimes.values())) else "")
                      + ".\n\n" + markdown(header, regime_rows(regimes), 4))
     if steps:
         header = ["training step", "groups", "rows", "N", "K", "eager us", "replayed us", "eager alone", "replayed alone", "TFLOP/s",

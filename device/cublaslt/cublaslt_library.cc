@@ -9,6 +9,7 @@
 
 #include "device/cublaslt/entry_points.h"
 #include "device/gemm/grouped_gemm_names.h"
+#include "device/layout/check_columns.h"
 
 namespace assay::device {
 namespace {
@@ -156,9 +157,8 @@ std::string CublasLtLibrary::missing(const GroupedGemmCall& call, int architectu
   if (call.places.layout != GroupedLayout::splits) {
     return what + " through cuBLASLt needs groups that follow one another (emulated_grouped_gemm() takes other places)";
   }
-  if (call.column_alignment != 1) {
-    return what + " through cuBLASLt reads columns that follow one another; those of the call begin at multiples of " +
-           std::to_string(call.column_alignment) + " bytes (fp8_block_grouped_gemm() takes them)";
+  if (const std::string columns = aligned_columns_missing(what + " through cuBLASLt", call.column_alignment); !columns.empty()) {
+    return columns;
   }
   if (call.scalars_per_group && !blackwell) {
     return "alpha and beta for each group need SM100 to SM110; the device is " + here + ", where one pair serves the call";

@@ -11,6 +11,7 @@
 #include "device/emulated_gemm/group_spans.cuh"
 #include "device/emulated_gemm/merge_program.h"
 #include "device/emulated_gemm/problem.h"
+#include "device/layout/check_columns.h"
 #include "device/layout/check_rows.h"
 #include "device/layout/swizzle.h"
 #include "device/support/call_device.h"
@@ -147,9 +148,8 @@ void require_output(const GroupedGemmCall& call, const AccumulationPlan& plan) {
 // Checks that the unit takes these operands, and that plan, unit and call fit one another.
 void check_arithmetic(const GroupedGemmCall& call, const AccumulationPlan& plan, const TensorCoreUnit& unit,
                       const SetupCall& setup) {
-  if (call.column_alignment != 1)
-    throw NotSupported("the emulated GEMM reads columns that follow one another; those of the call begin at multiples of " +
-                       std::to_string(call.column_alignment) + " bytes (fp8_block_grouped_gemm() takes them)");
+  if (const std::string columns = aligned_columns_missing("the emulated GEMM", call.column_alignment); !columns.empty())
+    throw NotSupported(columns);
   require(plan.unit == unit.name, "plan.unit", std::string(plan.unit), "the unit given with it, " + std::string(unit.name));
   if (const std::string missing = emulation_missing(unit); !missing.empty()) throw NotSupported(missing);
   const int products = unit.products_per_step;

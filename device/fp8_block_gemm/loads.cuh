@@ -165,10 +165,10 @@ __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned r
   std::uint32_t parity = 1;  // nothing has filled the stages of the first round
   Loads<C, kSide> loads(problem, shared, rank);
   Walk<C> walk(problem, shared.groups, rank);
-  // Only here: nothing is multiplied before A is there. NT and single blocks have tiles that differ in time.
-  constexpr bool kWaits = kSide == Side::a && !C::kRagged && C::kCluster > 1;
-  if constexpr (kWaits) wait_cycles(walk.delay());
   constexpr bool kTells = kSide == Side::a && !C::kRagged;  // where tiles lie (tiles.cuh)
+  // Only here: nothing is multiplied before A is there. NT and single blocks have tiles that differ in time.
+  constexpr bool kWaits = kTells && C::kCluster > 1;
+  if constexpr (kWaits) wait_cycles(walk.delay());
   unsigned number = 0;
   for (Tile tile; walk.next(tile); ++number) {
     loads.begin(tile);

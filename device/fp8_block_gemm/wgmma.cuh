@@ -16,8 +16,7 @@ namespace assay::device::fp8_block {
 
 // Describes a matrix of rows of 128 bytes, 8 rows of which are the unit of the 128-byte swizzle; `address` in shared memory. PTX
 // ISA, "matrix descriptor": the low word has address / 16 (and 1, unused with a swizzle), the high word the bytes from one unit to
-// the next / 16 and the kind of swizzle. To move by a multiple of 16 bytes, add bytes / 16
-// to the low word.
+// the next / 16 and the kind of swizzle. To move by a multiple of 16 bytes, add bytes / 16 to the low word.
 __device__ inline std::uint32_t matrix_descriptor(std::uint32_t address) { return (1u << 16) | ((address & 0x3FFFF) >> 4); }
 inline constexpr std::uint32_t kHighWord = (1024 / 16) | (1u << 30);
 

@@ -15,4 +15,11 @@ inline void check_column_alignment(std::int64_t alignment, bool taken, const cha
   require(false, "column_alignment", alignment, taken ? "1 or 16" : std::string("1, but for ") + by);
 }
 
+// Why a product that reads dense columns alone does not take a call; empty: it does.
+inline std::string aligned_columns_missing(const std::string& product, std::int64_t alignment) {
+  if (alignment == 1) return "";
+  return product + " reads columns that follow one another; those of the call begin at multiples of " +
+         std::to_string(alignment) + " bytes (fp8_block_grouped_gemm() takes them)";
+}
+
 }  // namespace assay::device

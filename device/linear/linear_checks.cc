@@ -35,8 +35,7 @@ void check_sizes(const LinearCall& call, bool has_rows) {
   extent(call.K, "K");
   require(call.rows_multiple >= 1, "rows_multiple", call.rows_multiple, "a value of at least 1");
   require(call.rows_multiple <= kMaxRows, "rows_multiple", call.rows_multiple, "at most " + std::to_string(kMaxRows));
-  check_column_alignment(call.column_alignment, call.config.recipe == LinearRecipe::block && call.path.path == GemmPath::assay,
-                         "recipe block by path assay");
+  check_column_alignment(call.column_alignment, takes_aligned_columns(call.config, call.path.path), "recipe block by path assay");
   const auto addressable = [](std::int64_t rows, std::int64_t columns, const char* argument) {
     std::int64_t bytes;
     if (__builtin_mul_overflow(rows, columns, &bytes) || __builtin_mul_overflow(bytes, 8, &bytes)) {

@@ -77,9 +77,12 @@ LinearChoice choose_linear_path(const LinearConfig& config, const LinearNeeds& n
   return {LinearVerdict::emulated, "emulated: " + missing + own_missing, later ? "sm100" : "sm90"};
 }
 
+bool takes_aligned_columns(const LinearConfig& config, GemmPath path) {
+  return config.recipe == LinearRecipe::block && path == GemmPath::assay;
+}
+
 std::int64_t column_alignment_of(const LinearConfig& config, GemmPath path, std::int64_t rows_multiple) {
-  const bool taken = config.recipe == LinearRecipe::block && path == GemmPath::assay;
-  return taken && rows_multiple % kAlignedColumns != 0 ? kAlignedColumns : 1;
+  return takes_aligned_columns(config, path) && rows_multiple % kAlignedColumns != 0 ? kAlignedColumns : 1;
 }
 
 LinearPath linear_path_of(const LinearChoice& choice, const LinearConfig& config, const LinearNeeds& needs) {

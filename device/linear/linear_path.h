@@ -33,6 +33,9 @@ struct LinearPath {
   LinearProduct forward, dgrad, wgrad;  // TN, NN, NT
 };
 
+// Whether the path takes columns that begin at multiples of 16 bytes (LinearCall::column_alignment).
+bool takes_aligned_columns(const LinearConfig& config, GemmPath path);
+
 // LinearCall::column_alignment with which wgrad by this path copies nothing. `rows_multiple`: LinearCall's promise.
 std::int64_t column_alignment_of(const LinearConfig& config, GemmPath path, std::int64_t rows_multiple);
 
