@@ -114,7 +114,7 @@ def training_steps(results: Results) -> str:
 
 # --- quantization ---------------------------------------------------------------------------------------------------------------
 
-STATES = "h200_quantization_speed", "h200_quantization_speed_slower_state"
+QUANTIZATION = "h200_quantization_speed"
 KERNELS = {"1x128": "1x128", "128x128": "128x128", "mxfp8": "MXFP8", "delayed": "delayed scaling", "current": "current scaling (reads twice)"}
 
 
@@ -122,13 +122,13 @@ SHAPE = {"input": "bf16", "rows": 32768, "columns": 7168}
 
 
 def one_tensor(results: Results) -> str:
-    """Share of a copy's rate, of one tensor, in both recorded runs on an H200."""
+    """Share of a copy's rate, of one tensor on an H200."""
     rows = []
     for kernel, title in KERNELS.items():
         cells = [title]
         for direction, options in (("rowwise", None), ("both", None), ("both", "dbias")):
-            shares = [number(results.one(name, kernel=kernel, direction=direction, options=options, groups=0, **SHAPE), "of_copy") for name in STATES]
-            cells.append(" / ".join(f"{share:.2f}" for share in shares))
+            figure = results.one(QUANTIZATION, kernel=kernel, direction=direction, options=options, groups=0, **SHAPE)
+            cells.append(f"{number(figure, 'of_copy'):.2f}")
         rows.append(cells)
     return markdown(["kernel", "rowwise", "both directions", "both, with dbias"], rows, 1)
 
@@ -142,7 +142,7 @@ def ragged_by_kernel(results: Results) -> str:
             if direction == "both" and kernel in ("1x128", "128x128"):
                 cells += [""] * len(groups)
                 continue
-            dense, *ragged = (rate(results.one(STATES[1], kernel=kernel, direction=direction, options=None, groups=each, **SHAPE)) for each in (0, *groups))
+            dense, *ragged = (rate(results.one(QUANTIZATION, kernel=kernel, direction=direction, options=None, groups=each, **SHAPE)) for each in (0, *groups))
             cells += [f"{each / dense:.2f}" for each in ragged]
         rows.append(cells)
     return markdown(["kernel", "rowwise: 8 groups", "64", "256", "both: 8 groups", "64", "256"], rows, 1)

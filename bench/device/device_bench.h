@@ -204,10 +204,8 @@ inline double copy_rate() {
   static const double rate = (measure_copy(2, 3), measure_copy(11, 3));  // the first ones wake the device
   return rate;
 }
-// Beside a case: a median over 12 ms or so, and then a memset of 256 MiB. An H200 was seen in two states, in one of which every
-// kernel that reads and writes at the rate of memory takes 3 to 8 % longer, for any place of its buffers and any number of runs;
-// some copies on the device cause that state, and a memset ends it (bench/results/h200_memory_states.json). Clocks, and the rate
-// of the copy itself, are the same in both; the cause is not known.
+// Beside a case: a median over 12 ms or so, and then a memset of 256 MiB, so that L2 holds the same before each case. What it holds can
+// stay for any number of launches of a kernel with evict-first accesses, and slow it down (docs/measured.md).
 inline double copy_rate_now() {
   static const DeviceBuffer settled(std::int64_t{256} << 20, Lifetime::process);
   const double rate = measure_copy(3, 2);

@@ -1,104 +1,144 @@
-// The two states of the card (device_bench.h, bench/results/h200_memory_states.json): one quantization, timed again and again,
-// with copies, memsets and other kernels between. Kernel and data are the same; only the work before differs.
+// The two states of the memory (docs/measured.md): how long the loads and stores of a quantization take (access_pattern.h), by their
+// cache priorities and by what the card did before.
 //
-//   device_memory_states_bench
+//   device_memory_states_bench [ROWSxCOLUMNS] [--out FILE]
 //
-// Prints a line per step: what was done, where x and the codes lie (in MiB of one allocation), and the time of one launch in five
-// rows of 8. Nothing is allocated meanwhile, and the number of runs is fixed.
+// Each row is a pattern, each column what was done before: the median of three times, each the mean of 8 launches behind one that
+// is not counted, in us, and the share of the rate of a copy of 4 GiB. FILE gets the same as JSON.
 
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
 
+#include "bench/device/access_pattern.h"
 #include "bench/device/device_bench.h"
-#include "device/quantize/quantize.h"
 
 namespace assay::bench {
 namespace {
 
-constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-constexpr std::int64_t kRows = 32768, kColumns = 7168, kElements = kRows * kColumns;
-constexpr std::int64_t kXBytes = 2 * kElements, kCodeBytes = kElements;
-constexpr std::int64_t kAllBytes = 20 * 1024 * kMiB, kScratch = 18 * 1024;  // kScratch: in MiB, where copies go
+constexpr std::int64_t kElsewhere = std::int64_t{1} << 30;  // bytes: more than any L2
 
-class Card {
- public:
-  Card() : memory_(kAllBytes, Lifetime::process) {
-    const DeviceBuffer x = normal_values(Format::bf16, kElements);
-    for (std::int64_t at = 0; at + kXBytes <= kAllBytes / 2; at += kXBytes) copy(at / kMiB, x.as<char>(), kXBytes);
-  }
+struct Before {
+  std::string name;
+  std::function<void()> run;
+};
+struct Row {
+  AccessPattern pattern;
+  std::vector<double> us;
+};
 
-  void time(const char* after, Recipe recipe = Recipe::block_1x128, bool both = false) {
-    device::QuantizeCall call;
-    call.config.recipe = recipe;
-    call.config.columnwise = both;
-    call.rows.capacity = kRows;
-    call.columns = kColumns;
-    call.x = at(x);
-    call.output.rowwise_data = at(codes);
-    call.output.rowwise_scale_inv = at(codes + 240);
-    if (both) {
-      call.output.columnwise_data = at(codes + 400);
-      call.output.columnwise_scale_inv = at(codes + 640);
+std::string name_of_pattern(const AccessPattern& pattern) {
+  const auto name = [](CachePriority priority) { return priority == CachePriority::normal ? "normal" : "evict_first"; };
+  return std::string(pattern.columns ? "both" : "rowwise") + ", tiles of " + std::to_string(pattern.tile_rows) + " x " +
+         std::to_string(pattern.tile_columns) + ", loads " + name(pattern.loads) + ", stores " + name(pattern.stores);
+}
+
+std::vector<AccessPattern> patterns() {
+  std::vector<AccessPattern> all;
+  for (const CachePriority loads : {CachePriority::evict_first, CachePriority::normal}) {
+    for (const CachePriority stores : {CachePriority::evict_first, CachePriority::normal}) {
+      all.push_back({loads, stores, false, 128, 128});
+      all.push_back({loads, stores, true, 128, 128});
     }
-    const char* const kernel = recipe == Recipe::block_1x128 ? "1x128" : "128x128";
-    std::printf("%-44s %-7s %-9s x %5lld codes %5lld  ", after, kernel, both ? "both" : "rowwise", static_cast<long long>(x),
-                static_cast<long long>(codes));
-    for (int row = 0; row < 5; ++row) {
-      std::printf(" %6.1f", 1e6 * seconds_per_launch(8, [&](int) { device::quantize(call, stream()); }));
+  }
+  for (const CachePriority priority : {CachePriority::evict_first, CachePriority::normal}) {
+    for (const int columns : {128, 256}) all.push_back({priority, priority, true, 256, columns});
+  }
+  return all;
+}
+
+void write_json(const std::string& path, std::int64_t rows, std::int64_t columns, double copy, const std::vector<Before>& before,
+                const std::vector<Row>& measured) {
+  std::ofstream out(path);
+  out << "{\n \"rows\": " << rows << ",\n \"columns\": " << columns << ",\n \"copy_gb_per_s\": " << copy * 1e-9
+      << ",\n \"before\": [";
+  for (std::size_t i = 0; i < before.size(); ++i) out << (i == 0 ? "" : ", ") << '"' << before[i].name << '"';
+  out << "],\n \"us\": {";
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    out << (i == 0 ? "\n" : ",\n") << "  \"" << name_of_pattern(measured[i].pattern) << "\": [";
+    for (std::size_t k = 0; k < measured[i].us.size(); ++k) out << (k == 0 ? "" : ", ") << measured[i].us[k];
+    out << "]";
+  }
+  out << "\n }\n}\n";
+  if (!out.flush()) throw std::runtime_error("--out " + path + ": cannot be written");
+}
+
+void run(std::int64_t rows, std::int64_t columns, const std::string& path) {
+  const std::int64_t elements = rows * columns;
+  const DeviceBuffer x = normal_values(Format::bf16, elements), codes(2 * elements);
+  const DeviceBuffer elsewhere = normal_values(Format::bf16, kElsewhere / 2), to(kElsewhere);
+  const auto copy = [](const DeviceBuffer& target, const DeviceBuffer& source) {
+    check(cudaMemcpyAsync(target.as(), source.as(), static_cast<std::size_t>(target.bytes()), cudaMemcpyDeviceToDevice, stream()),
+          "cudaMemcpyAsync");
+  };
+  const auto fill = [](const DeviceBuffer& target) {
+    check(cudaMemsetAsync(target.as(), 0, static_cast<std::size_t>(target.bytes()), stream()), "cudaMemsetAsync");
+  };
+  const std::vector<Before> before = {{"the codes were set", [&] { fill(codes); }},
+                                      {"x was copied to the codes", [&] { copy(codes, x); }},
+                                      {"other memory was set", [&] { fill(to); }},
+                                      {"other memory was copied", [&] { copy(to, elsewhere); }},
+                                      {"other memory was read", [&] { read_through(elsewhere.as(), kElsewhere, stream()); }}};
+  const AccessedMemory memory = {x.as(), codes.as(), codes.as<char>() + elements, rows, columns};
+  const double rate = copy_rate();
+
+  std::printf("%lld x %lld, us and share of a copy (%.2f TB/s), after\n%-74s", static_cast<long long>(rows),
+              static_cast<long long>(columns), rate * 1e-12, "");
+  for (const Before& each : before) std::printf("  %s", each.name.c_str());
+  std::printf("\n");
+  std::vector<Row> measured;
+  for (const AccessPattern& pattern : patterns()) {
+    measured.push_back({pattern, {}});
+    std::printf("%-74s", name_of_pattern(pattern).c_str());
+    for (const Before& each : before) {
+      std::vector<double> us;
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        each.run();
+        access(pattern, memory, stream());
+        us.push_back(1e6 * seconds_per_launch(8, [&](int) { access(pattern, memory, stream()); }));
+      }
+      measured.back().us.push_back(median(us));
+      std::printf("  %*.1f %.3f", static_cast<int>(each.name.size()) - 6, measured.back().us.back(),
+                  static_cast<double>(pattern.bytes(elements)) / (measured.back().us.back() * 1e-6) / rate);
     }
     std::printf("\n");
   }
-  void copy(std::int64_t to, const void* from, std::int64_t bytes) {
-    const auto size = static_cast<std::size_t>(bytes);
-    check(cudaMemcpyAsync(at(to), from, size, cudaMemcpyDeviceToDevice, stream()), "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
-  }
-  void copy(std::int64_t to, std::int64_t from, std::int64_t bytes) { copy(to, at(from), bytes); }
-  void set(std::int64_t to, std::int64_t bytes) {
-    check(cudaMemsetAsync(at(to), 0, static_cast<std::size_t>(bytes), stream()), "cudaMemsetAsync");
-  }
+  if (!path.empty()) write_json(path, rows, columns, rate, before, measured);
+}
 
-  std::int64_t x = 0, codes = 12 * 1024;  // MiB
-
- private:
-  void* at(std::int64_t mib) const { return memory_.as<char>() + mib * kMiB; }
-  DeviceBuffer memory_;
-};
-
-void run() {
-  Card card;
-  card.time("x was filled by copies");
-  card.time("nothing");
-  card.copy(card.codes, card.x, kCodeBytes);
-  card.time("half of x was copied to the codes");
-  card.x = 6000, card.codes = 16 * 1024;
-  card.time("x and codes elsewhere");
-  card.copy(kScratch, card.codes, kCodeBytes);
-  card.time("codes copied away");
-  card.copy(card.codes, kScratch, kCodeBytes);
-  card.time("codes copied back");
-  card.time("nothing", Recipe::block_1x128, true);
-  card.time("both directions");
-  card.time("nothing", Recipe::block_128x128);
-  card.set(card.codes, kCodeBytes);
-  card.time("codes set to 0");
-  for (int i = 0; i < 16; ++i) card.copy(card.codes, card.x, kCodeBytes);
-  card.time("half of x copied to the codes 16 times");
-  card.time("nothing", Recipe::block_1x128, true);
-  card.time("both directions");
-  card.time("nothing", Recipe::block_128x128);
-  copy_rate_now();
-  card.time("copies of 4 GiB and a memset elsewhere");
+int refuse(const std::string& why) {
+  std::fprintf(stderr, "%s\nusage: device_memory_states_bench [ROWSxCOLUMNS] [--out FILE]\n", why.c_str());
+  return 2;
 }
 
 }  // namespace
 }  // namespace assay::bench
 
-int main() {
+int main(int argc, char** argv) {
+  long long rows = 32768, columns = 7168;
+  std::string path;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    int end = 0;
+    if (word == "--out" && i + 1 < argc) {
+      path = argv[++i];
+    } else if (std::sscanf(argv[i], "%lldx%lld%n", &rows, &columns, &end) != 2 || static_cast<std::size_t>(end) != word.size() ||
+               rows < 256 || columns < 256 || rows > 65536 || columns > 65536 || rows % 256 != 0 || columns % 256 != 0) {
+      return assay::bench::refuse(word + ": expected ROWSxCOLUMNS, multiples of 256 from 256 to 65536");
+    }
+  }
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     std::fprintf(stderr, "no CUDA device: nothing was measured\n");
     return 9;
   }
-  assay::bench::run();
+  try {
+    assay::bench::run(rows, columns, path);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
 }

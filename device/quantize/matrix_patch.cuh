@@ -35,7 +35,7 @@ __device__ __forceinline__ void load_patch(MatrixPatch<X, kRows>& patch, const v
       const bool present = inside && columns_inside > 0;
 #pragma unroll
       for (int v = 0; v < kWords / 4; ++v) {
-        const uint4 vector = present ? __ldcs(reinterpret_cast<const uint4*>(row) + v) : uint4{0, 0, 0, 0};
+        const uint4 vector = present ? reinterpret_cast<const uint4*>(row)[v] : uint4{0, 0, 0, 0};
         patch.word[i][4 * v] = vector.x;
         patch.word[i][4 * v + 1] = vector.y;
         patch.word[i][4 * v + 2] = vector.z;
@@ -48,9 +48,9 @@ __device__ __forceinline__ void load_patch(MatrixPatch<X, kRows>& patch, const v
       for (int c = 0; c < 8; ++c) {
         if (!inside || c >= columns_inside) continue;
         if constexpr (kBytes == 4) {
-          patch.word[i][c] = __ldcs(reinterpret_cast<const unsigned int*>(row) + c);
+          patch.word[i][c] = reinterpret_cast<const unsigned int*>(row)[c];
         } else {
-          const std::uint32_t code = __ldcs(reinterpret_cast<const unsigned short*>(row) + c);
+          const std::uint32_t code = reinterpret_cast<const unsigned short*>(row)[c];
           patch.word[i][c / 2] |= code << (16 * (c % 2));
         }
       }

@@ -59,10 +59,10 @@ __device__ __forceinline__ void store_sums(const Fp8BlockTiles& a, const WindowT
   float* const to = a.tile_sums + std::int64_t{tile.number} * a.columns + place.first_column + 2 * pair;
   if (place.lane < 16) {
     if (kAligned && 2 * pair + 1 < place.columns) {
-      __stcs(reinterpret_cast<float2*>(to), sum);
+      *reinterpret_cast<float2*>(to) = sum;
     } else {
-      if (2 * pair < place.columns) __stcs(to, sum.x);
-      if (2 * pair + 1 < place.columns) __stcs(to + 1, sum.y);
+      if (2 * pair < place.columns) *to = sum.x;
+      if (2 * pair + 1 < place.columns) to[1] = sum.y;
     }
   }
 }

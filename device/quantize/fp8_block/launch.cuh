@@ -4,7 +4,9 @@
 #include "device/quantize/fp8_block/quantize_rows.cuh"
 #include "device/quantize/fp8_block/quantize_stacks.cuh"
 #include "device/quantize/fp8_block/quantize_tiles.cuh"
+#include "device/quantize/fp8_block/quantize_wide.cuh"
 #include "device/support/compute_capability.h"
+#include "device/support/multiprocessors.h"
 
 #if defined(__CUDACC__)
 
@@ -18,13 +20,23 @@ inline bool has_ragged_columns(const Fp8BlockTiles& tiles) {
           reinterpret_cast<std::uintptr_t>(tiles.column_data) % 16 != 0);
 }
 
-// Whether the kernel of stacks was measured: on others its shared memory may leave a block alone on an SM.
-inline bool takes_stacks() { return compute_capability() >= 90; }
+// The kernels of stacks and of wide blocks were measured on SM90; on older ones their shared memory may leave a block alone on an SM.
+inline bool has_large_shared_memory() { return compute_capability() >= 90; }
+
+// Whether x is one tensor with 8 turns of wide blocks or more, of which two share a multiprocessor. Where its rows are not the promised
+// multiple, quantize_tiles() reports it.
+inline bool is_wide(const Fp8BlockTiles& tiles, cudaStream_t stream) {
+  return tiles.rows.splits == nullptr && tiles.rows_multiple == 1 && tiles.columns != 0 &&
+         tiles.blocks / 4 >= 16u * static_cast<unsigned>(multiprocessors_of(stream));
+}
 
 template <Format X, Format F, bool kSquare, unsigned kParts>
 void launch_columns(const Fp8BlockTiles& tiles, cudaStream_t stream) {
-  if (has_ragged_columns(tiles) && takes_stacks()) {
-    return launch_stacks<X, F, kSquare, kParts>(tiles, stream);
+  if (has_large_shared_memory()) {
+    if (has_ragged_columns(tiles)) return launch_stacks<X, F, kSquare, kParts>(tiles, stream);
+    if constexpr (kParts == (kRowPart | kColumnPart)) {
+      if (is_wide(tiles, stream)) return launch_wide<X, F, kSquare>(tiles, stream);
+    }
   }
   launch<X, F, kSquare, kParts, true>(tiles, stream);
 }

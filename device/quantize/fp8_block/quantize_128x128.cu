@@ -1,5 +1,5 @@
-// Instantiates the kernels of FP8 block scaling for 128x128 blocks. The kernels are in quantize_rows.cuh, quantize_tiles.cuh
-// and quantize_stacks.cuh.
+// Instantiates the kernels of FP8 block scaling for 128x128 blocks. The kernels are in quantize_rows.cuh, quantize_tiles.cuh,
+// quantize_stacks.cuh and quantize_wide.cuh.
 
 #include "device/quantize/fp8_block/launch.cuh"
 

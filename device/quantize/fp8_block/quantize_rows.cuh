@@ -53,15 +53,14 @@ __device__ __forceinline__ void quantize_words(const Fp8BlockTiles& a, const uin
   const int scale_row = lane >> 2 & 3;
   const std::uint32_t amax_bits = E::amax_bits(lane & 4 ? both >> 16 : both & 0xFFFFu);
   const float scale = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
-  if (a.row_scale != nullptr && lane % 4 == 0 && scale_row < rows)
-    __stcs(a.row_scale + scale_place(scale_row), reciprocal(scale));
+  if (a.row_scale != nullptr && lane % 4 == 0 && scale_row < rows) a.row_scale[scale_place(scale_row)] = reciprocal(scale);
   if (a.row_data == nullptr) return;
   std::uint8_t* to = a.row_data + begin;
 #pragma unroll
   for (int i = 0; i < 4; ++i, to += a.columns) {
     const float s = __shfl_sync(0xFFFFFFFFu, scale, (lane & 16) | i << 2);
     const uint2 codes = codes_of_eight<X, F>(word[i], s, a.zero);
-    if (i < rows && has_columns) __stcs(reinterpret_cast<uint2*>(to), codes);
+    if (i < rows && has_columns) *reinterpret_cast<uint2*>(to) = codes;
   }
 }
 
@@ -73,7 +72,7 @@ __device__ __forceinline__ void quantize_strip(const Fp8BlockTiles& a, std::int6
   uint4 word[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    word[i] = i < rows && has_columns ? __ldcs(reinterpret_cast<const uint4*>(x + i * a.columns * E::kBytes)) : uint4{0, 0, 0, 0};
+    word[i] = i < rows && has_columns ? *reinterpret_cast<const uint4*>(x + i * a.columns * E::kBytes) : uint4{0, 0, 0, 0};
   }
   quantize_words<X, F>(a, word, begin, rows, has_columns, lane, scale_place);
 }
@@ -175,7 +174,7 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm()) quantize_squa
   const auto* x = static_cast<const unsigned char*>(a.x) + begin * E::kBytes;
 #pragma unroll
   for (int i = 0; i < kSquareRows; ++i, x += a.columns * E::kBytes) {
-    word[i] = i < rows ? __ldcs(reinterpret_cast<const uint4*>(x)) : uint4{0, 0, 0, 0};
+    word[i] = i < rows ? *reinterpret_cast<const uint4*>(x) : uint4{0, 0, 0, 0};
   }
   std::uint32_t maximum = 0;
 #pragma unroll
@@ -189,14 +188,14 @@ __global__ void __launch_bounds__(kSquareThreads, squares_an_sm()) quantize_squa
   const std::uint32_t amax_bits = __reduce_max_sync(0xFFFFFFFFu, warp_amax[thread % (kSquareThreads / 32)]);
   const float scale = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
   if (a.row_scale != nullptr && thread == 0) {
-    __stcs(a.row_scale + Layout::pitch(a.rows.capacity, a.columns) * row_tile + column_tile, reciprocal(scale));
+    a.row_scale[Layout::pitch(a.rows.capacity, a.columns) * row_tile + column_tile] = reciprocal(scale);
   }
   if (a.row_data == nullptr) return;
   std::uint8_t* to = a.row_data + begin;
 #pragma unroll
   for (int i = 0; i < kSquareRows; ++i, to += a.columns) {
     const uint2 codes = codes_of_eight<X, F>(word[i], scale, a.zero);
-    if (i < rows) __stcs(reinterpret_cast<uint2*>(to), codes);
+    if (i < rows) *reinterpret_cast<uint2*>(to) = codes;
   }
 }
 

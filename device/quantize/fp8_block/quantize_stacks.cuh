@@ -75,8 +75,8 @@ __device__ __forceinline__ void find_column_scales(const Fp8BlockTiles& a, const
     scales[i] = scale;
     if (a.column_scale != nullptr && column < static_cast<unsigned>(columns)) {
       const WindowTile& tile = pass.tile[t];
-      __stcs(a.column_scale + Layout::pitch(tile.rows, a.columns) * tile.number + std::int64_t{column_tile} * kBlock + column,
-             reciprocal(scale));
+      a.column_scale[Layout::pitch(tile.rows, a.columns) * tile.number + std::int64_t{column_tile} * kBlock + column] =
+          reciprocal(scale);
     }
   }
 }

@@ -15,10 +15,10 @@
 //             conflicts), stored as 128 B of each column
 //   dbias     the unchanged tile in shared memory; a thread adds 64 rows of two columns, one after the other
 //   order     amax is a maximum of magnitudes: no order can change it. dbias has that of reference/recipes/dbias.h
-//   stores    scales and sums are streaming stores too: as plain stores, 1 % of the bytes cost 8 % of the time of
-//             1x128 rowwise
-//   launch    while the kernel before ends (early_launch.cuh): up to 1 us less for each of two calls in a row. Tiles in bands
-//             of 4 to 64 rows of tiles, and plain stores, are slower or no faster
+//   caches    plain loads and stores, here and in all of device/quantize: with evict-first ones (ld.cs, st.cs) L2 keeps what an
+//             earlier kernel left there, and has few lines for what this one writes: 3 to 10 % slower, as if the card had two
+//             states (docs/measured.md)
+//   launch    while the kernel before ends (early_launch.cuh): up to 1 us less for each of two calls in a row
 //   matches   reference/recipes/fp8_block.h
 //
 // A tile is never shared between groups (window_tiles.cuh says which tiles a block has: one, but where groups meet).
@@ -91,7 +91,7 @@ __device__ __forceinline__ float find_row_scale(const Fp8BlockTiles& a, const Wi
     if (a.row_scale != nullptr && place.lane % 2 == 0 && row < place.rows) {
       const std::int64_t base = RowLayout::factor(a.columns) * tile.before;
       const std::int64_t pitch = RowLayout::pitch(tile.rows, a.columns);
-      __stcs(a.row_scale + base + column_tile * pitch + tile.tile * kBlock + row, reciprocal(scale));
+      a.row_scale[base + column_tile * pitch + tile.tile * kBlock + row] = reciprocal(scale);
     }
   }
   return scale;
@@ -118,8 +118,7 @@ __device__ __forceinline__ float find_line_scales(const Fp8BlockTiles& a, const 
       const float own = scale_from_amax(amax_bits, a.max, a.pow2, a.epsilon, E::kMaxBits);
       scratch.column_scale[column] = own;
       if (a.column_scale != nullptr && column < place.columns) {
-        __stcs(a.column_scale + ColumnLayout::pitch(tile.rows, a.columns) * tile.number + place.first_column + column,
-               reciprocal(own));
+        a.column_scale[ColumnLayout::pitch(tile.rows, a.columns) * tile.number + place.first_column + column] = reciprocal(own);
       }
     }
   }
@@ -134,11 +133,11 @@ __device__ __forceinline__ void store_tile_scale(const Fp8BlockTiles& a, const W
   using ColumnLayout = ScaleLayoutOf<Recipe::block_128x128, Direction::columnwise>;
   const float inverse = reciprocal(scale);
   if (requested.rows && a.row_scale != nullptr) {
-    __stcs(a.row_scale + RowLayout::pitch(tile.rows, a.columns) * tile.number + column_tile, inverse);
+    a.row_scale[RowLayout::pitch(tile.rows, a.columns) * tile.number + column_tile] = inverse;
   }
   if (requested.columns && a.column_scale != nullptr) {
     const std::int64_t base = ColumnLayout::factor(a.columns) * tile.before;
-    __stcs(a.column_scale + base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile, inverse);
+    a.column_scale[base + column_tile * ColumnLayout::pitch(tile.rows, a.columns) + tile.tile] = inverse;
   }
 }
 
@@ -169,7 +168,7 @@ __device__ __forceinline__ void store_row_codes(const Fp8BlockTiles& a, const Pl
                          encode_fp8x4<F>(product[4], product[5], product[6], product[7])};
     if (place.row_group * 8 + i >= place.rows) continue;
     if constexpr (kAligned) {
-      if (place.column_group * 8 < place.columns) __stcs(reinterpret_cast<uint2*>(to), codes);
+      if (place.column_group * 8 < place.columns) *reinterpret_cast<uint2*>(to) = codes;
     } else {
 #pragma unroll
       for (int c = 0; c < 8; ++c) {

@@ -91,7 +91,7 @@ struct RingStores {
     };
     return {word(first.x, second.x, 0), word(first.y, second.y, 1), word(first.z, second.z, 2), word(first.w, second.w, 3)};
   }
-  static __device__ __forceinline__ void store(std::uint8_t* at, const uint4& v) { __stcs(reinterpret_cast<uint4*>(at), v); }
+  static __device__ __forceinline__ void store(std::uint8_t* at, const uint4& v) { *reinterpret_cast<uint4*>(at) = v; }
 
   // A group of one tile: its columns follow one another without a gap, so that 16 bytes have codes of one or more of them.
   __device__ __forceinline__ void store_group(int thread) const {

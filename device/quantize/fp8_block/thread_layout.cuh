@@ -54,9 +54,23 @@ struct Place {
   std::int64_t patch_row;       // its first row there
 
   // `unit`: the row group of the block at which the tile begins.
-  __device__ __forceinline__ Place(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile, int unit = 0) {
-    thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-    column_group = thread % 16, row_group = thread / 16 - unit;
+  __device__ __forceinline__ Place(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile, int unit = 0)
+      : thread(static_cast<int>(threadIdx.x)),
+        lane(thread % 32),
+        warp(thread / 32),
+        column_group(thread % 16),
+        row_group(thread / 16 - unit) {
+    find(a, tile, column_tile);
+  }
+  // Where a warp has one row group, and half a warp a tile (quantize_wide.cuh).
+  __device__ __forceinline__ Place(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile, int own_lane,
+                                   int own_warp)
+      : thread(static_cast<int>(threadIdx.x)), lane(own_lane), warp(own_warp), column_group(own_lane % 16), row_group(own_warp) {
+    find(a, tile, column_tile);
+  }
+
+ private:
+  __device__ __forceinline__ void find(const Fp8BlockTiles& a, const WindowTile& tile, std::uint32_t column_tile) {
     const std::int64_t first_row = std::int64_t{tile.first_row} + std::int64_t{tile.tile} * kBlock;
     first_column = std::int64_t{column_tile} * kBlock;
     rows = static_cast<int>(min(tile.rows - tile.tile * kBlock, static_cast<std::uint32_t>(kBlock)));

@@ -32,7 +32,7 @@ __device__ __forceinline__ void store_columns_unaligned(const unsigned char* sha
     const bool far = past >= 4;
     const std::uint32_t low = far ? before.x : before.y, middle = far ? before.y : own.x, high = far ? own.x : own.y;
     const uint2 codes = {__funnelshift_l(low, middle, 8 * past), __funnelshift_l(middle, high, 8 * past)};  // modulo 32
-    if (first >= 0 && first + 8 <= rows) __stcs(reinterpret_cast<uint2*>(destination + first), codes);
+    if (first >= 0 && first + 8 <= rows) *reinterpret_cast<uint2*>(destination + first) = codes;
   }
 
   const int k = thread % 8;
@@ -76,7 +76,7 @@ __device__ __forceinline__ void store_columns(const Fp8BlockTiles& a, const Wind
     uint4 v = reinterpret_cast<const uint4*>(shared)[column * 8 + (vector ^ exchange >> 1)];
     if (exchange & 1) v = uint4{v.z, v.w, v.x, v.y};
     if (column < columns && vector * 16 < rows) {
-      __stcs(reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * group.pitch) + vector, v);
+      reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * group.pitch)[vector] = v;
     }
   }
 }

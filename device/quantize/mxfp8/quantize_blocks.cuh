@@ -77,7 +77,7 @@ __device__ __forceinline__ void quantize_block_columns(const Mxfp8Tiles& a, cons
 #pragma unroll
     for (int i = 0; i < 8; ++i, advance(to, a.columns)) {
       const uint2 codes = codes_of(i, [&](int c) { return multiplier_of(pair[c / 2], c % 2); });
-      if (i < own_rows) __stcs(reinterpret_cast<uint2*>(to), codes);
+      if (i < own_rows) *reinterpret_cast<uint2*>(to) = codes;
     }
   }
 }
@@ -125,9 +125,9 @@ __device__ __forceinline__ void store_block_column_scales(const Mxfp8Tiles& a, c
       if (first_column + tile * kTile >= pitch) break;
       std::uint8_t* const to = group + ((first_column / kTile + tile) * tiles_j + found.tile / 4) * 512 + task * 4;
       const int b = found.tile % 4;
-      __stcs(to + b, column_scales[tile * kTile + in_tile]);
+      to[b] = column_scales[tile * kTile + in_tile];
       if (is_last) {
-        for (int later = b + 1; later < 4; ++later) __stcs(to + later, std::uint8_t{0});
+        for (int later = b + 1; later < 4; ++later) to[later] = std::uint8_t{0};
       }
     }
   }
@@ -160,7 +160,7 @@ __device__ __forceinline__ void store_block_row_codes(const Mxfp8Tiles& a, std::
     for (int h = 0; h < 2; ++h, advance(to, a.columns)) {
       const float multiplier = multiplier_of(of_rows, h);
       const uint2 codes = codes_of(2 * q + h, [&](int) { return multiplier; });
-      if (2 * q + h < own_rows) __stcs(reinterpret_cast<uint2*>(to), codes);
+      if (2 * q + h < own_rows) *reinterpret_cast<uint2*>(to) = codes;
     }
   }
 }
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(kPieceThreads, blocks_per_sm(4)) quantize_bloc
     const auto* x = static_cast<const unsigned char*>(a.x) + begin * 2;
 #pragma unroll
     for (int i = 0; i < 8; ++i, advance(x, a.columns * 2)) {
-      const uint4 vector = i < own_rows ? __ldcs(reinterpret_cast<const uint4*>(x)) : uint4{0, 0, 0, 0};
+      const uint4 vector = i < own_rows ? *reinterpret_cast<const uint4*>(x) : uint4{0, 0, 0, 0};
       word[i][0] = vector.x, word[i][1] = vector.y, word[i][2] = vector.z, word[i][3] = vector.w;
     }
   }

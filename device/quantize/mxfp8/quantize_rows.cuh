@@ -44,7 +44,7 @@ __device__ __forceinline__ void quantize_row(const Mxfp8Tiles& a, std::uint32_t 
   uint4 word[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    word[i] = i * 256 < left ? __ldcs(reinterpret_cast<const uint4*>(x) + i * 32) : uint4{0, 0, 0, 0};
+    word[i] = i * 256 < left ? reinterpret_cast<const uint4*>(x)[i * 32] : uint4{0, 0, 0, 0};
   }
   std::uint32_t maximum[4];
 #pragma unroll
@@ -70,7 +70,7 @@ __device__ __forceinline__ void quantize_row(const Mxfp8Tiles& a, std::uint32_t 
     if (block < (a.swizzled ? pitch : static_cast<std::uint32_t>(ceil_div(a.columns, kBlock)))) {
       const std::uint64_t at =
           a.swizzled ? swizzled_place(scale_row, block, pitch / 4) : std::uint64_t{scale_row} * pitch + block;
-      __stcs(a.row_scale + at, static_cast<std::uint8_t>(scale));
+      a.row_scale[at] = static_cast<std::uint8_t>(scale);
     }
   }
   if (a.row_data == nullptr) return;
@@ -80,7 +80,7 @@ __device__ __forceinline__ void quantize_row(const Mxfp8Tiles& a, std::uint32_t 
   for (int i = 0; i < 4; ++i) {
     const float multiplier = __shfl_sync(kAllLanes, own, (lane & 28) | i);
     const uint2 codes = codes_of_eight<X, F>(word[i], multiplier, a.zero);
-    if (i * 256 < left) __stcs(to + i * 32, codes);
+    if (i * 256 < left) to[i * 32] = codes;
   }
 }
 

@@ -58,11 +58,11 @@ ASSAY_HOLDS_VECTORS(float4, Shared, sums);
 template <bool kAligned>
 __device__ __forceinline__ void store_codes(std::uint8_t* to, std::uint32_t codes, int columns_inside) {
   if constexpr (kAligned) {
-    if (columns_inside > 0) __stcs(reinterpret_cast<unsigned int*>(to), codes);
+    if (columns_inside > 0) *reinterpret_cast<unsigned int*>(to) = codes;
   } else {
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
-      if (c < columns_inside) __stcs(to + c, static_cast<std::uint8_t>(codes >> (8 * c)));
+      if (c < columns_inside) to[c] = static_cast<std::uint8_t>(codes >> (8 * c));
     }
   }
 }
@@ -70,12 +70,12 @@ __device__ __forceinline__ void store_codes(std::uint8_t* to, std::uint32_t code
 // The first `count` of 4 neighbouring scales.
 __device__ __forceinline__ void store_scales(std::uint8_t* to, std::uint32_t scales, int count, bool vectors) {
   if (vectors && count >= 4) {
-    __stcs(reinterpret_cast<std::uint32_t*>(to), scales);
+    *reinterpret_cast<std::uint32_t*>(to) = scales;
     return;
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    if (i < count) __stcs(to + i, static_cast<std::uint8_t>(scales >> (8 * i)));
+    if (i < count) to[i] = static_cast<std::uint8_t>(scales >> (8 * i));
   }
 }
 
@@ -249,8 +249,7 @@ __device__ __forceinline__ void quantize_tile(const Mxfp8Tiles& a, const Tile& t
       const int of_thread = static_cast<int>(threadIdx.x);
       const std::int64_t at = std::int64_t{column_tile} * kTile + of_thread;
       if (at < a.columns) {
-        __stcs(a.tile_sums + std::int64_t{tile.number} * a.columns + at,
-               add(shared.sums[0][of_thread], shared.sums[1][of_thread]));
+        a.tile_sums[std::int64_t{tile.number} * a.columns + at] = add(shared.sums[0][of_thread], shared.sums[1][of_thread]);
       }
     }
   }

@@ -55,10 +55,10 @@ __device__ __forceinline__ void load_strip(Strip<X>& strip, const void* x, std::
     if constexpr (kAligned) {  // the columns are a multiple of 4: all inside or none
       const bool present = inside && columns_inside > 0;
       if constexpr (kBytes == 2) {
-        const uint2 both = present ? __ldcs(reinterpret_cast<const uint2*>(row)) : uint2{0, 0};
+        const uint2 both = present ? *reinterpret_cast<const uint2*>(row) : uint2{0, 0};
         strip.word[i][0] = both.x, strip.word[i][1] = both.y;
       } else {
-        const uint4 all = present ? __ldcs(reinterpret_cast<const uint4*>(row)) : uint4{0, 0, 0, 0};
+        const uint4 all = present ? *reinterpret_cast<const uint4*>(row) : uint4{0, 0, 0, 0};
         strip.word[i][0] = all.x, strip.word[i][1] = all.y, strip.word[i][2] = all.z, strip.word[i][3] = all.w;
       }
     } else {
@@ -68,9 +68,9 @@ __device__ __forceinline__ void load_strip(Strip<X>& strip, const void* x, std::
       for (int c = 0; c < 4; ++c) {
         if (!inside || c >= columns_inside) continue;
         if constexpr (kBytes == 4) {
-          strip.word[i][c] = __ldcs(reinterpret_cast<const unsigned int*>(row) + c);
+          strip.word[i][c] = reinterpret_cast<const unsigned int*>(row)[c];
         } else {
-          const std::uint32_t code = __ldcs(reinterpret_cast<const unsigned short*>(row) + c);
+          const std::uint32_t code = reinterpret_cast<const unsigned short*>(row)[c];
           strip.word[i][c / 2] |= code << (16 * (c % 2));
         }
       }

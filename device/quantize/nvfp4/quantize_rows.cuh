@@ -49,13 +49,13 @@ __device__ __forceinline__ void quantize_row(const Nvfp4Tiles& a, std::uint32_t 
   uint2 random[kStochastic ? 4 : 1];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const uint4 vector = i * 256 < left ? __ldcs(x + i * 32) : uint4{0, 0, 0, 0};
+    const uint4 vector = i * 256 < left ? x[i * 32] : uint4{0, 0, 0, 0};
     word[i][0] = vector.x, word[i][1] = vector.y, word[i][2] = vector.z, word[i][3] = vector.w;
   }
   if constexpr (kStochastic) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      random[i] = i * 256 < left ? __ldcs(reinterpret_cast<const uint2*>(a.row_random + begin) + i * 32) : uint2{0, 0};
+      random[i] = i * 256 < left ? reinterpret_cast<const uint2*>(a.row_random + begin)[i * 32] : uint2{0, 0};
     }
   }
   if (skipped) return;  // tested only now, so that x is loading meanwhile
@@ -87,7 +87,7 @@ __device__ __forceinline__ void quantize_row(const Nvfp4Tiles& a, std::uint32_t 
       if (block >= blocks) continue;
       const std::uint64_t at =
           a.swizzled ? swizzled_place(scale_row, block, pitch / 4) : std::uint64_t{scale_row} * pitch + block;
-      __stcs(a.row_scale + at, static_cast<std::uint8_t>(scales >> (8 * h)));
+      a.row_scale[at] = static_cast<std::uint8_t>(scales >> (8 * h));
     }
   }
   if (a.row_data == nullptr) return;
@@ -112,7 +112,7 @@ __device__ __forceinline__ void quantize_row(const Nvfp4Tiles& a, std::uint32_t 
       }
     }
     const std::uint32_t codes = pack_counts(count) | row_signs<X>(word[i]);
-    if (i * 256 < left) __stcs(to + i * 32, codes);
+    if (i * 256 < left) to[i * 32] = codes;
   }
 }
 

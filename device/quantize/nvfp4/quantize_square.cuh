@@ -148,7 +148,7 @@ __device__ __forceinline__ void quantize_rows(const Nvfp4Tiles& a, Patch<X>& pat
         if (i < place.rows_inside) {
           if (kAligned && reinterpret_cast<std::uintptr_t>(random) % 8 == 0) {
             if (place.columns_inside > 0) {
-              const uint2 both = __ldcs(reinterpret_cast<const uint2*>(random));
+              const uint2 both = *reinterpret_cast<const uint2*>(random);
               bytes[0] = both.x, bytes[1] = both.y;
             }
           } else {
@@ -261,7 +261,7 @@ __device__ __forceinline__ void quantize_columns(const Nvfp4Tiles& a, Patch<X>& 
         if (2 * k + c < place.columns_inside) {
           const std::uint8_t* const random = a.column_random + begin + (2 * k + c) * pitch;
           if (place.rows_inside >= 4 && reinterpret_cast<std::uintptr_t>(random) % 4 == 0) {
-            bytes = __ldcs(reinterpret_cast<const unsigned int*>(random));
+            bytes = *reinterpret_cast<const unsigned int*>(random);
           } else {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {

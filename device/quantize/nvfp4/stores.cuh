@@ -37,19 +37,19 @@ __device__ __forceinline__ std::int64_t times(int line, std::int64_t length) {
 __device__ __forceinline__ void store_unit(std::uint8_t* to, const uint4& unit, int count) {
   const auto address = reinterpret_cast<std::uintptr_t>(to);
   if (count >= 16 && address % 16 == 0) {
-    __stcs(reinterpret_cast<uint4*>(to), unit);
+    *reinterpret_cast<uint4*>(to) = unit;
     return;
   }
   const std::uint32_t words[4] = {unit.x, unit.y, unit.z, unit.w};
 #pragma unroll
   for (int w = 0; w < 4; ++w) {
     if (count >= 4 * w + 4 && address % 4 == 0) {
-      __stcs(reinterpret_cast<std::uint32_t*>(to) + w, words[w]);
+      reinterpret_cast<std::uint32_t*>(to)[w] = words[w];
       continue;
     }
 #pragma unroll
     for (int i = 4 * w; i < 4 * w + 4; ++i) {
-      if (i < count) __stcs(to + i, static_cast<std::uint8_t>(words[w] >> (8 * (i % 4))));
+      if (i < count) to[i] = static_cast<std::uint8_t>(words[w] >> (8 * (i % 4)));
     }
   }
 }
@@ -62,14 +62,14 @@ __device__ __forceinline__ void store_column(const Stage& stage, int column, std
   const std::uint32_t own = stage.column_codes[Stage::column_word(column, lane)];
   const std::uint32_t before = stage.column_codes[Stage::column_word(column, max(lane - 1, 0))];
   if (first >= 0 && first + 4 <= bytes) {
-    __stcs(reinterpret_cast<std::uint32_t*>(to + first), __funnelshift_l(before, own, 8 * past));
+    *reinterpret_cast<std::uint32_t*>(to + first) = __funnelshift_l(before, own, 8 * past);
   }
   if (lane >= 8) return;
   const int end = ((past + bytes) & ~3) - past;  // of whole words; below 0: the first bytes are all
   const int byte = lane < 4 ? lane : end + lane - 4;
   const bool stored = lane < 4 ? past != 0 && byte < 4 - past : end >= 0;
   if (stored && byte < bytes) {
-    __stcs(to + byte, static_cast<std::uint8_t>(stage.column_codes[Stage::column_word(column, byte / 4)] >> (8 * (byte % 4))));
+    to[byte] = static_cast<std::uint8_t>(stage.column_codes[Stage::column_word(column, byte / 4)] >> (8 * (byte % 4)));
   }
 }
 
@@ -83,12 +83,12 @@ __device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t b
                                     : group + (begin * pitch + first) + times(own, pitch);
   const std::int64_t left = blocks - first;
   if ((swizzled || left >= 4) && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
-    __stcs(reinterpret_cast<std::uint32_t*>(to), scales);
+    *reinterpret_cast<std::uint32_t*>(to) = scales;
     return;
   }
 #pragma unroll
   for (int b = 0; b < 4; ++b) {
-    if (swizzled || b < left) __stcs(to + b, static_cast<std::uint8_t>(scales >> (8 * b)));
+    if (swizzled || b < left) to[b] = static_cast<std::uint8_t>(scales >> (8 * b));
   }
 }
 
@@ -98,7 +98,7 @@ __device__ __forceinline__ void store_scales(std::uint8_t* group, std::int64_t b
   if (!swizzled && inside && blocks - first >= 8) {
     std::uint8_t* const to = group + (begin * pitch + first) + times(own, pitch);
     if (reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
-      __stcs(reinterpret_cast<uint2*>(to), scales);
+      *reinterpret_cast<uint2*>(to) = scales;
       return;
     }
   }
@@ -139,7 +139,7 @@ __device__ __forceinline__ void store_stage(const Nvfp4Tiles& a, const Tile& at,
         if (column >= at.columns || 32 * unit >= at.rows) continue;
         const uint2 low = pairs[Stage::column_word(column, 4 * unit) / 2];
         const uint2 high = pairs[Stage::column_word(column, 4 * unit + 2) / 2];
-        __stcs(reinterpret_cast<uint4*>(to + times(column, pitch)) + unit, uint4{low.x, low.y, high.x, high.y});
+        reinterpret_cast<uint4*>(to + times(column, pitch))[unit] = uint4{low.x, low.y, high.x, high.y};
       }
     } else {
 #pragma unroll

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads, 4) cast_tiles(const CastArguments a,
       const unsigned own = threadIdx.x / 8 + i * (kThreads / 8), twist = TransposedCodes<kX>::twist(own);
       uint4 vector = reinterpret_cast<const uint4*>(shared.codes.word[own])[v ^ twist / 4];
       if (twist % 4 != 0) vector = make_uint4(vector.z, vector.w, vector.x, vector.y);
-      if (own < columns && 16 * v < rows) __stcs(reinterpret_cast<uint4*>(to + own * a.rows.capacity), vector);
+      if (own < columns && 16 * v < rows) *reinterpret_cast<uint4*>(to + own * a.rows.capacity) = vector;
     }
   }
   if (a.amax_bits != nullptr) accumulate_amax<kX>(a.amax_bits, gathered);

@@ -83,14 +83,14 @@ struct SharedWindowWithSums : SharedWindow<kX> {
 // Bytes begin to end of 16 at `to`, by the widest stores that there are; one of the bounds is 0 or 16.
 __device__ inline void store_part(std::uint8_t* to, const uint4& vector, unsigned begin, unsigned end) {
   const auto store_8 = [&](unsigned at) {
-    __stcs(reinterpret_cast<uint2*>(to + at), at == 0 ? make_uint2(vector.x, vector.y) : make_uint2(vector.z, vector.w));
+    *reinterpret_cast<uint2*>(to + at) = at == 0 ? make_uint2(vector.x, vector.y) : make_uint2(vector.z, vector.w);
   };
   const auto word = [&](unsigned at) { return at < 8 ? (at < 4 ? vector.x : vector.y) : (at < 12 ? vector.z : vector.w); };
-  const auto store_4 = [&](unsigned at) { __stcs(reinterpret_cast<std::uint32_t*>(to + at), word(at)); };
+  const auto store_4 = [&](unsigned at) { *reinterpret_cast<std::uint32_t*>(to + at) = word(at); };
   const auto store_2 = [&](unsigned at) {
-    __stcs(reinterpret_cast<std::uint16_t*>(to + at), static_cast<std::uint16_t>(word(at) >> 8 * (at % 4)));
+    *reinterpret_cast<std::uint16_t*>(to + at) = static_cast<std::uint16_t>(word(at) >> 8 * (at % 4));
   };
-  const auto store_1 = [&](unsigned at) { __stcs(to + at, static_cast<std::uint8_t>(word(at) >> 8 * (at % 4))); };
+  const auto store_1 = [&](unsigned at) { to[at] = static_cast<std::uint8_t>(word(at) >> 8 * (at % 4)); };
   if (begin != 0 && end != 16) {
 #pragma unroll 1
     for (; begin < end; ++begin) store_1(begin);
@@ -141,7 +141,7 @@ __device__ void store_columns(const HeldCodes<kX>& codes, const CastArguments& a
           vector = make_uint4(join(vector.x, more.x, 0), join(vector.y, more.y, 1), join(vector.z, more.z, 2),
                               join(vector.w, more.w, 3));
         }
-        __stcs(reinterpret_cast<uint4*>(first + from), vector);
+        *reinterpret_cast<uint4*>(first + from) = vector;
         continue;
       }
       std::uint32_t words[4] = {0, 0, 0, 0};
@@ -153,7 +153,7 @@ __device__ void store_columns(const HeldCodes<kX>& codes, const CastArguments& a
       }
       const uint4 vector = make_uint4(words[0], words[1], words[2], words[3]);
       if (many == 16) {
-        __stcs(reinterpret_cast<uint4*>(first + from), vector);
+        *reinterpret_cast<uint4*>(first + from) = vector;
       } else {
         store_part(first + from - skipped, vector, skipped, skipped + many);
       }
@@ -172,7 +172,7 @@ __device__ void store_columns(const HeldCodes<kX>& codes, const CastArguments& a
     if (row + 16 <= from || row >= to) return;
     const uint4 vector = codes.sixteen(column, held + row);
     if (row >= from && row + 16 <= to) {
-      __stcs(reinterpret_cast<uint4*>(top + row), vector);
+      *reinterpret_cast<uint4*>(top + row) = vector;
     } else {
       store_part(top + row, vector, max(from - row, 0), min(to - row, 16));
     }

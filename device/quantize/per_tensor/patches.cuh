@@ -37,8 +37,8 @@ __device__ void load_patches(const CastArguments& a, std::int64_t first, unsigne
       const bool present = row + q >= low && row + q < high;
       if constexpr (kVectors) {
         if (present && column < columns) {
-          x[h][q] = __ldcs(
-              reinterpret_cast<const uint4*>(static_cast<const char*>(a.x) + (corner + q * a.columns) * Element<kX>::kBytes));
+          x[h][q] =
+              *reinterpret_cast<const uint4*>(static_cast<const char*>(a.x) + (corner + q * a.columns) * Element<kX>::kBytes);
         }
       } else {
         std::uint32_t words[4] = {0, 0, 0, 0};
@@ -61,12 +61,12 @@ __device__ void store_row(std::uint8_t* to, const std::uint32_t (&codes)[kSpan<k
   if constexpr (!kVectors) {
 #pragma unroll
     for (unsigned e = 0; e < kSpan<kX>; ++e) {
-      if (e < columns) __stcs(to + e, static_cast<std::uint8_t>(codes[e / 4] >> e % 4 * 8));
+      if (e < columns) to[e] = static_cast<std::uint8_t>(codes[e / 4] >> e % 4 * 8);
     }
   } else if constexpr (kX == Format::f32) {
-    __stcs(reinterpret_cast<std::uint32_t*>(to), codes[0]);
+    *reinterpret_cast<std::uint32_t*>(to) = codes[0];
   } else {
-    __stcs(reinterpret_cast<uint2*>(to), make_uint2(codes[0], codes[1]));
+    *reinterpret_cast<uint2*>(to) = make_uint2(codes[0], codes[1]);
   }
 }
 
@@ -110,11 +110,11 @@ __device__ void sum_columns(const StagedTile& staged, const CastArguments& a, st
   float* const to = a.tile_sums + number * a.columns + column;
   if (half != 0 || column >= a.columns) return;
   if constexpr (kVectors && Element<kX>::kPerWord == 2) {
-    __stcs(reinterpret_cast<uint2*>(to), make_uint2(bits_of_float(sums[0]), bits_of_float(sums[1])));
+    *reinterpret_cast<uint2*>(to) = make_uint2(bits_of_float(sums[0]), bits_of_float(sums[1]));
   } else {
 #pragma unroll
     for (unsigned e = 0; e < Element<kX>::kPerWord; ++e) {
-      if (column + e < a.columns) __stcs(to + e, sums[e]);
+      if (column + e < a.columns) to[e] = sums[e];
     }
   }
 }

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
   if (whole) {
     const uint4* const from = static_cast<const uint4*>(a.x) + first_vector;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) vectors[i] = kCast ? __ldcs(from + i * kThreads) : __ldg(from + i * kThreads);
+    for (int i = 0; i < kCount; ++i) vectors[i] = from[i * kThreads];
   }
   int t = 0;
   std::int64_t used = capacity, group_end = capacity;
@@ -82,10 +82,10 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
 
   const auto cast_vector = [&](std::int64_t at, const uint4& vector, float scale) {  // `at` counts vectors
     if constexpr (kX == Format::f32) {
-      __stcs(reinterpret_cast<std::uint32_t*>(a.rowwise) + at, encode_four<kX, kOut>(vector, 0, scale, a.zero));
+      reinterpret_cast<std::uint32_t*>(a.rowwise)[at] = encode_four<kX, kOut>(vector, 0, scale, a.zero);
     } else {
-      __stcs(reinterpret_cast<uint2*>(a.rowwise) + at,
-             make_uint2(encode_four<kX, kOut>(vector, 0, scale, a.zero), encode_four<kX, kOut>(vector, 4, scale, a.zero)));
+      reinterpret_cast<uint2*>(a.rowwise)[at] =
+          make_uint2(encode_four<kX, kOut>(vector, 0, scale, a.zero), encode_four<kX, kOut>(vector, 4, scale, a.zero));
     }
   };
   const auto accumulate = [&](int group, std::uint32_t bits) {  // most find it already large enough
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks<kX, kRagged, kCast, kAm
     if (kAmax) accumulate(t, Element<kX>::amax_bits(Element<kX>::accumulate_absmax(0, bits)));
     if (kCast) {
       const float scale = a.scales.scale(a.scales.read(t));
-      __stcs(a.rowwise + i, encode_fp8<kOut>(multiply_with_zero(Element<kX>::widen_one(bits), scale, a.zero)));
+      a.rowwise[i] = encode_fp8<kOut>(multiply_with_zero(Element<kX>::widen_one(bits), scale, a.zero));
     }
   };
 #pragma unroll

@@ -94,7 +94,7 @@ std::vector<Trial> make_trials(const Options& options, const Record& record) {
   std::set<std::string> missing = record.cases;
   for (const conformance::CaseLine& line : lines_of_calls(options, record, hunts)) {
     if (!takes(line) || to_text(line).find(options.cases) == std::string::npos) continue;
-    for (Trial& trial : trials_of(line, 1 << 20)) {
+    for (Trial& trial : trials_of(line, 1 << 21)) {
       const bool recorded = record.cases.count(trial.name) != 0;
       missing.erase(trial.name);
       if (!hunts && !recorded) continue;

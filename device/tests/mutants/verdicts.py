@@ -47,7 +47,8 @@ def mutants() -> list[str]:
 
 
 # The size of an array, and the condition of `if constexpr`.
-CONSTANT_LINE = re.compile(r"(?!return )(?:(?:extern )?__shared__ |alignas\(\d+\) |__align__\(\d+\) |const )*[\w:<>]+(?: \w+)? \w+\[[^()]*\]|.*\bif constexpr \(")
+SIZE = re.compile(r"(?!return )(?:(?:extern )?__shared__ |alignas\(\d+\) |__align__\(\d+\) |const )*[\w:<>]+(?: \w+)? \w+\[[^()]*\]")
+CONSTANT_LINE = re.compile(SIZE.pattern + r"|.*\bif constexpr \(")
 
 
 def is_constant(key: str) -> bool:
@@ -82,7 +83,8 @@ class Records:
                 return verdict
         if key in self.not_reached:
             return CONSTANT if is_constant(key) else NOT_REACHED
-        return NOT_PLANTED
+        # Behind `if constexpr (...)` more may stand on a line than its condition.
+        return CONSTANT if SIZE.match(key.split(": ", 1)[1]) else NOT_PLANTED
 
     def reason(self, key: str) -> str:
         if key in self.equivalent or key in self.open:

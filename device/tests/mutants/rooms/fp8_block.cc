@@ -107,6 +107,14 @@ const char* const kLines[] = {
     "quantize recipe=block_1x128 activation=swiglu direction=columnwise splits=541,64x1 K=64 seed=72050",
     "quantize recipe=block_1x128 activation=swiglu splits=5,0,3 K=0 seed=72051",
     "quantize recipe=block_1x128 activation=swiglu R=33 K=27 data=adversarial_gates seed=72052",
+    // Wide blocks: one tile and an odd number of tiles side by side and below each other, skipped, without codes or scales, no columns.
+    "quantize recipe=block_1x128 R=8320 K=8 data=full_exponent seed=72100",
+    "quantize recipe=block_128x128 x_type=f16 otype=e5m2 R=8208 K=8 data=full_exponent seed=72101",
+    "quantize recipe=block_1x128 R=4000 K=136 data=full_exponent seed=72102",
+    "quantize recipe=block_128x128 x_type=f16 R=1552 K=520 data=full_exponent seed=72103",
+    "quantize recipe=block_1x128 R=8208 K=8 data=zeros seed=72104", "quantize recipe=block_1x128 noop=1 R=8208 K=8 seed=72105",
+    "quantize recipe=block_1x128 outputs=codes R=8208 K=8 seed=72106",
+    "quantize recipe=block_128x128 outputs=scale_inv R=8208 K=8 seed=72107", "quantize recipe=block_1x128 R=8192 K=0 seed=72108",
     // Tiles one below another in more than one cluster, and rows that end in each part of a window.
     "quantize recipe=block_1x128 R=1037 K=24 data=full_exponent seed=72014",
     "quantize recipe=block_128x128 x_type=f16 otype=e5m2 dbias=1 splits=643,389,1,7,130 K=24 seed=72015", nullptr};

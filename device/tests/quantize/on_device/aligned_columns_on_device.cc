@@ -1,5 +1,6 @@
-// FP8 block codes with columns at multiples of 16 bytes (device/layout/column_layout.h) beside the dense ones, which the suite judges: each call
-// twice on the device. The same bits in every output, and nothing written outside the columns of codes.
+// FP8 block codes by several kernels: with dense columns of groups of any rows, which the suite judges; with columns at multiples of 16 bytes
+// (device/layout/column_layout.h); and, where the rows of all groups are multiples of 16, with that promise, of one group as one tensor. Each call two
+// or three times on the device: the same bits in every output, and nothing written outside the columns of codes.
 //
 //   device_aligned_columns [EVERY]        each EVERYth call alone, as under a sanitizer. Exit code 0: all as they should be; 1: a call
 //                                         differs; 2: wrong usage; 9: there is no device of SM80 or later
@@ -61,6 +62,10 @@ struct Call {
   std::vector<std::int64_t> splits;
   std::int64_t columns;
 
+  // So that a promise holds.
+  bool has_multiples_of_16() const {
+    return std::all_of(splits.begin(), splits.end(), [](std::int64_t own) { return own % 16 == 0; });
+  }
   std::int64_t rows() const { return std::accumulate(splits.begin(), splits.end(), std::int64_t{0}); }
   std::string name() const {
     return std::string(name_of(recipe)) + " " + format_name(x_type) + " to " + format_name(output) +
@@ -96,7 +101,7 @@ struct Outputs {
   Bytes row_codes, row_scales, codes, scales, dbias;
 };
 
-Outputs run(const Call& call, std::int64_t alignment) {
+Outputs run(const Call& call, std::int64_t alignment, std::int64_t rows_multiple = 1) {
   const std::int64_t rows = call.rows(), groups = static_cast<std::int64_t>(call.splits.size());
   const OnDevice x(values_of(call.x_type, rows * call.columns * (call.gated ? 2 : 1))), splits(call.splits);
   const std::int64_t scale_bytes =
@@ -112,7 +117,11 @@ Outputs run(const Call& call, std::int64_t alignment) {
   made.config.activation = call.gated ? Activation::swiglu : Activation::off;
   made.config.dbias = call.dbias;
   made.x_type = call.x_type, made.x = x.data();
-  made.rows = {rows, static_cast<const std::int64_t*>(splits.data()), static_cast<int>(groups)};
+  made.rows.capacity = rows;
+  const bool one_tensor = rows_multiple != 1 && groups == 1;
+  if (!one_tensor)
+    made.rows.splits = static_cast<const std::int64_t*>(splits.data()), made.rows.groups = static_cast<int>(groups);
+  made.rows_multiple = rows_multiple;
   made.columns = call.columns, made.column_alignment = alignment;
   if (call.rowwise) made.output.rowwise_data = row_codes.data(), made.output.rowwise_scale_inv = row_scales.data();
   made.output.columnwise_data = codes.data(), made.output.columnwise_scale_inv = scales.data();
@@ -138,17 +147,25 @@ Bytes dense_of(const Call& call, Bytes& aligned) {
   return dense;
 }
 
-// What differs; empty: nothing.
+// What differs besides columnwise codes; empty: nothing.
+std::string difference(const Outputs& a, const Outputs& b) {
+  if (a.scales != b.scales) return "columnwise scales";
+  if (a.row_codes != b.row_codes) return "rowwise codes";
+  if (a.row_scales != b.row_scales) return "rowwise scales";
+  return a.dbias != b.dbias ? "dbias" : "";
+}
+
 std::string difference(const Call& call) {
   const Outputs dense = run(call, 1);
   Outputs aligned = run(call, kAlignedColumns);
   if (dense_of(call, aligned.codes) != dense.codes) return "columnwise codes";
   if (std::any_of(aligned.codes.begin(), aligned.codes.end(), [](std::uint8_t each) { return each != kUnwritten; }))
     return "what lies outside the columns";
-  if (aligned.scales != dense.scales) return "columnwise scales";
-  if (aligned.row_codes != dense.row_codes) return "rowwise codes";
-  if (aligned.row_scales != dense.row_scales) return "rowwise scales";
-  return aligned.dbias != dense.dbias ? "dbias" : "";
+  std::string what = difference(aligned, dense);
+  if (!what.empty() || !call.has_multiples_of_16()) return what;
+  const Outputs promised = run(call, 1, 16);
+  what = promised.codes != dense.codes ? "columnwise codes" : difference(promised, dense);
+  return what.empty() ? "" : "with a promise, " + what;
 }
 
 std::vector<Call> calls() {
@@ -171,6 +188,13 @@ std::vector<Call> calls() {
           }
         }
       }
+    }
+  }
+  // As many tiles as wide blocks are taken for (on up to 141 multiprocessors), an odd number side by side and below each other.
+  for (const Recipe recipe : {Recipe::block_1x128, Recipe::block_128x128}) {
+    for (const Format output : {Format::e4m3, Format::e5m2}) {
+      for (const Format x_type : {Format::bf16, Format::f16})
+        all.push_back({recipe, x_type, output, true, false, false, {33040}, 4360});
     }
   }
   return all;
