@@ -58,6 +58,25 @@ __device__ __forceinline__ std::uint32_t row_amax_bits(const Patch<X>& patch, in
   }
 }
 
+// Maxima of the 8 columns of a thread.
+template <Format X>
+__device__ __forceinline__ void find_column_maxima(const Patch<X>& patch, std::uint32_t (&maximum)[Patch<X>::kWords]) {
+#pragma unroll
+  for (int w = 0; w < Patch<X>::kWords; ++w) {
+    maximum[w] = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) maximum[w] = Element<X>::accumulate_absmax(maximum[w], patch.word[i][w]);
+  }
+}
+
+// The same of 16-bit x, to `maxima` [row groups][columns], where threads are numbered along the rows.
+template <Format X>
+__device__ __forceinline__ void store_unit_maxima(const Patch<X>& patch, int thread, std::uint16_t* maxima) {
+  std::uint32_t maximum[4];
+  find_column_maxima(patch, maximum);
+  reinterpret_cast<uint4*>(maxima)[thread] = uint4{maximum[0], maximum[1], maximum[2], maximum[3]};
+}
+
 // Maxima of the 8 columns of a lane, and of the lane 16 away (8 rows away), to the warp's row of `maxima`
 // [kWarps][128] elements.
 template <Format X>
@@ -65,12 +84,7 @@ __device__ __forceinline__ void store_column_maxima(const Patch<X>& patch, int l
   using E = Element<X>;
   constexpr int kWords = Patch<X>::kWords;
   std::uint32_t maximum[kWords];
-#pragma unroll
-  for (int w = 0; w < kWords; ++w) {
-    maximum[w] = 0;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) maximum[w] = E::accumulate_absmax(maximum[w], patch.word[i][w]);
-  }
+  find_column_maxima(patch, maximum);
 #pragma unroll
   for (int w = 0; w < kWords; ++w) maximum[w] = E::merge(maximum[w], __shfl_xor_sync(kAllLanes, maximum[w], 16));
   if (lane < 16) {
@@ -82,17 +96,18 @@ __device__ __forceinline__ void store_column_maxima(const Patch<X>& patch, int l
   }
 }
 
-template <Format X>
+// Amax bits of a column, from `maxima` [kCount][kColumns].
+template <Format X, int kCount = kWarps, int kColumns = kBlock>
 __device__ __forceinline__ std::uint32_t column_amax_bits(const void* maxima, int column) {
   using E = Element<X>;
   std::uint32_t maximum = 0;
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) {
+  for (int w = 0; w < kCount; ++w) {
     std::uint32_t of_warp;
     if constexpr (E::kBytes == 2) {
-      of_warp = static_cast<const std::uint16_t*>(maxima)[w * kBlock + column];
+      of_warp = static_cast<const std::uint16_t*>(maxima)[w * kColumns + column];
     } else {
-      of_warp = static_cast<const std::uint32_t*>(maxima)[w * kBlock + column];
+      of_warp = static_cast<const std::uint32_t*>(maxima)[w * kColumns + column];
     }
     maximum = max(maximum, of_warp);
   }

@@ -46,19 +46,6 @@ struct StackShared {
   Passes passes;
 };
 
-// Maxima of the 8 columns of a thread to `maxima` [units][128].
-template <Format X>
-__device__ __forceinline__ void store_unit_maxima(const Patch<X>& patch, int thread, std::uint16_t* maxima) {
-  std::uint32_t maximum[4];
-#pragma unroll
-  for (int w = 0; w < 4; ++w) {
-    maximum[w] = 0;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) maximum[w] = Element<X>::accumulate_absmax(maximum[w], patch.word[i][w]);
-  }
-  reinterpret_cast<uint4*>(maxima)[thread] = uint4{maximum[0], maximum[1], maximum[2], maximum[3]};
-}
-
 // Columnwise scales of 1x128 of each tile of a pass, from `maxima`, to `scales` [tiles][128].
 template <Format X, class Pass>
 __device__ __forceinline__ void find_column_scales(const Fp8BlockTiles& a, const Pass& pass, std::uint32_t column_tile,

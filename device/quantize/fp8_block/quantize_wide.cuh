@@ -43,38 +43,14 @@ struct WideScratch {
   __align__(16) float column_scale[kWideColumns];
 };
 
-// Of column c of the two tiles, the 8 rows of chunk k of both steps lie at chunk k ^ (c / 8).
-__device__ __forceinline__ int wide_chunk(int column, int chunk) { return column * 32 + (chunk ^ (column >> 3)); }
-
 // Codes of columns in shared memory, 8 rows of a column at a time: of the tile `side` (0 or 1) of step `step`.
 struct WideCodes {
   uint2* chunks;
   int side, step;
   __device__ __forceinline__ void put(int column, int chunk, const uint2& codes) const {
-    chunks[wide_chunk(side * kBlock + column, step * 16 + chunk)] = codes;
+    chunks[code_chunk<kSteps * kBlock>(side * kBlock + column, step * 16 + chunk)] = codes;
   }
 };
-
-// Maxima of the 8 columns of a lane, to the warp's row of `maxima`, [kWideWarps][256] elements.
-template <Format X>
-__device__ __forceinline__ void store_wide_maxima(const Patch<X>& patch, int lane, int warp, uint4* maxima) {
-  std::uint32_t maximum[4];
-#pragma unroll
-  for (int w = 0; w < 4; ++w) {
-    maximum[w] = 0;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) maximum[w] = Element<X>::accumulate_absmax(maximum[w], patch.word[i][w]);
-  }
-  maxima[warp * 32 + lane] = uint4{maximum[0], maximum[1], maximum[2], maximum[3]};
-}
-
-template <Format X>
-__device__ __forceinline__ std::uint32_t wide_column_amax_bits(const std::uint16_t* maxima, int column) {
-  std::uint32_t maximum = 0;
-#pragma unroll
-  for (int w = 0; w < kWideWarps; ++w) maximum = max(maximum, std::uint32_t{maxima[w * kWideColumns + column]});
-  return Element<X>::amax_bits(maximum);
-}
 
 // Scales of columns of 1x128, by a thread for each: to scratch.column_scale and to memory.
 template <Format X>
@@ -83,7 +59,8 @@ __device__ __forceinline__ void find_wide_column_scales(const Fp8BlockTiles& a, 
   using Layout = ScaleLayoutOf<Recipe::block_1x128, Direction::columnwise>;
   const int column = static_cast<int>(threadIdx.x);
   if (column >= kWideColumns) return;
-  const float own = scale_from_amax(wide_column_amax_bits<X>(maxima, column), a.max, a.pow2, a.epsilon, Element<X>::kMaxBits);
+  const float own = scale_from_amax(column_amax_bits<X, kWideWarps, kWideColumns>(maxima, column), a.max, a.pow2, a.epsilon,
+                                    Element<X>::kMaxBits);
   scratch.column_scale[column] = own;
   if (a.column_scale != nullptr && first_column + column < a.columns) {
     a.column_scale[Layout::pitch(tile.rows, a.columns) * tile.number + first_column + column] = reciprocal(own);
@@ -125,37 +102,18 @@ __device__ __forceinline__ void quantize_step(const Fp8BlockTiles& a, const Wind
   if constexpr (kSquare) {
     scale = find_wide_tile_scale(a, tile, own_tile, place, patch, scratch.warp_amax[step]);
   } else {
-    auto* const maxima = shared + WideShared<kSquare>::kCodeBytes;
+    auto* const maxima = reinterpret_cast<std::uint16_t*>(shared + WideShared<kSquare>::kCodeBytes);  // [kWideWarps][256]
     scale = find_row_scale<X>(a, tile, own_tile, place, Requested<kRowPart | kColumnPart>(a), patch);
-    store_wide_maxima(patch, lane, place.warp, reinterpret_cast<uint4*>(maxima));
+    store_unit_maxima(patch, place.thread, maxima);
     __syncthreads();
     const std::int64_t first_column = std::int64_t{column_tile} * kBlock;
-    find_wide_column_scales<X>(a, tile, first_column, reinterpret_cast<const std::uint16_t*>(maxima), scratch);
+    find_wide_column_scales<X>(a, tile, first_column, maxima, scratch);
   }
   if (a.row_data != nullptr) store_row_codes<X, F, kSquare, true>(a, place, patch, scale);
   if constexpr (!kSquare) __syncthreads();  // scales of columns are complete
   if (a.column_data == nullptr) return;
   put_column_codes<X, F, kSquare>(a, place, patch, scale, scratch.column_scale + side * kBlock, true,
                                   WideCodes{reinterpret_cast<uint2*>(shared), side, step});
-}
-
-// Codes of columns of the block, 16 B a thread.
-__device__ __forceinline__ void store_wide_columns(const Fp8BlockTiles& a, const WindowTile& first, std::uint32_t column_tile,
-                                                   const unsigned char* shared) {
-  const GroupColumns group = columns_of(a, first);
-  const int rows = static_cast<int>(min(first.rows - first.tile * kBlock, static_cast<std::uint32_t>(kSteps * kBlock)));
-  const int columns = static_cast<int>(min(a.columns - std::int64_t{column_tile} * kBlock, std::int64_t{kWideColumns}));
-  std::uint8_t* const to = column_codes_of(a, first, column_tile, group);
-  const int vector = static_cast<int>(threadIdx.x % 16);
-#pragma unroll
-  for (int pass = 0; pass < kWideColumns / (kWideThreads / 16); ++pass) {
-    const int column = pass * (kWideThreads / 16) + static_cast<int>(threadIdx.x / 16), exchange = column >> 3;
-    uint4 v = reinterpret_cast<const uint4*>(shared)[column * 16 + (vector ^ exchange >> 1)];
-    if (exchange & 1) v = uint4{v.z, v.w, v.x, v.y};
-    if (column < columns && vector * 16 < rows) {
-      reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * group.pitch)[vector] = v;
-    }
-  }
 }
 
 template <Format X, Format F, bool kSquare>
@@ -176,7 +134,11 @@ __global__ void __launch_bounds__(kWideThreads, 2) quantize_wide(const __grid_co
   }
   if (a.column_data == nullptr) return;
   __syncthreads();
-  store_wide_columns(a, first, column_tile, shared);
+  const GroupColumns group = columns_of(a, first);
+  const int inside = static_cast<int>(min(rows - first.tile * kBlock, static_cast<std::uint32_t>(kSteps * kBlock)));
+  const int columns = static_cast<int>(min(a.columns - std::int64_t{column_tile} * kBlock, std::int64_t{kWideColumns}));
+  store_columns_aligned<kSteps * kBlock, kWideColumns, kWideThreads>(shared, column_codes_of(a, first, column_tile, group),
+                                                                     group.pitch, inside, columns);
 }
 
 template <Format X, Format F, bool kSquare>

@@ -10,8 +10,28 @@
 
 namespace assay::device::fp8_block {
 
-// Codes in shared memory, [128 columns][128 rows]: of column c, the 8 rows of chunk k lie at chunk k ^ (c / 8) % 16.
-__device__ __forceinline__ int code_chunk(int column, int chunk) { return column * 16 + (chunk ^ (column >> 3)); }
+// Codes in shared memory, [columns][kRows], as many columns as rows: of column c, the 8 rows of chunk k lie at chunk k ^ (c / 8).
+template <int kRows = kBlock>
+__device__ __forceinline__ int code_chunk(int column, int chunk) {
+  return column * (kRows / 8) + (chunk ^ (column >> 3));
+}
+
+// The `rows` x `columns` codes that are there to memory where each column begins and ends at a multiple of 16 bytes: 16 bytes a thread.
+template <int kRows, int kColumns, int kThreadsOfBlock>
+__device__ __forceinline__ void store_columns_aligned(const unsigned char* shared, std::uint8_t* to, std::uint32_t pitch,
+                                                      int rows, int columns) {
+  constexpr int kVectors = kRows / 16, kAtOnce = kThreadsOfBlock / kVectors;
+  const int thread = static_cast<int>(threadIdx.x), vector = thread % kVectors;
+#pragma unroll
+  for (int pass = 0; pass < kColumns / kAtOnce; ++pass) {
+    const int column = pass * kAtOnce + thread / kVectors, exchange = column >> 3;
+    uint4 v = reinterpret_cast<const uint4*>(shared)[column * kVectors + (vector ^ exchange >> 1)];
+    if (exchange & 1) v = uint4{v.z, v.w, v.x, v.y};
+    if (column < columns && vector * 16 < rows) {
+      reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * pitch)[vector] = v;
+    }
+  }
+}
 
 // Columns of codes to memory that allows only bytes: whole aligned 8 bytes where there are, 16 lanes a column, each
 // put together from two neighbouring chunks; the bytes at both ends one by one, 8 lanes a column. `to` is the tile's
@@ -69,16 +89,7 @@ __device__ __forceinline__ void store_columns(const Fp8BlockTiles& a, const Wind
   if (((reinterpret_cast<std::uintptr_t>(to) | group.pitch) & 15) != 0) {
     return store_columns_unaligned(shared, to, group.pitch, rows, columns, thread);
   }
-  const int vector = thread % 8;
-#pragma unroll
-  for (int pass = 0; pass < 4; ++pass) {
-    const int column = pass * 32 + thread / 8, exchange = column >> 3;
-    uint4 v = reinterpret_cast<const uint4*>(shared)[column * 8 + (vector ^ exchange >> 1)];
-    if (exchange & 1) v = uint4{v.z, v.w, v.x, v.y};
-    if (column < columns && vector * 16 < rows) {
-      reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(column) * group.pitch)[vector] = v;
-    }
-  }
+  store_columns_aligned<kBlock, kBlock, kThreads>(shared, to, group.pitch, rows, columns);
 }
 
 }  // namespace assay::device::fp8_block
