@@ -9,14 +9,15 @@ def regime_fields(*subjects):
     return tuple(f"{whose}{regime}_{unit}" for regime in ("short", "sustained") for whose in subjects for unit in ("us", "MHz", "W", "pJ"))
 
 
-# Of the production path and the library's kernels alone; and of our own kernel, where it takes the call.
+# Of the production path and the library's kernels alone; and of our own kernel, where it takes the call, in NT also without the promise that
+# scales are powers of two.
 REGIME_FIELDS = regime_fields("", "library_") + ("short_of_library", "sustained_of_library")
-OWN_FIELDS = regime_fields("own_") + ("short_of_own", "sustained_of_own")
+OWN_FIELDS, ANY_SCALES_FIELDS = (regime_fields(f"{whose}_") + (f"short_of_{whose}", f"sustained_of_{whose}") for whose in ("own", "any_scales"))
 # What a result file keeps of a run; DERIVED follows from it.
 DERIVED = ("TB/s", "TFLOP/s", "GMAC/s", "bytes_an_element")
 FIELDS = ("bytes", "median_us", "of_copy", "of_bound", "flops", "library_us", "of_library", "set_up_us", "alone_us", "eager_us",
           "eager_alone_us", "host_us", "quantize_us", "products_us", "vendor_us", "vendor_quantize_us", "vendor_products_us",
-          "vendor_of_copy", "of_vendor", "memory_us", "issue_us") + REGIME_FIELDS + OWN_FIELDS
+          "vendor_of_copy", "of_vendor", "memory_us", "issue_us") + REGIME_FIELDS + OWN_FIELDS + ANY_SCALES_FIELDS
 
 
 class BadFile(Exception):

@@ -27,7 +27,8 @@ memory is not the only bound, of_bound (the bound's time over the measured). Of 
 (of the library's kernels alone), of_library (library_us over median_us, pair by pair) and set_up_us (of the set-up kernel). In two regimes: flops, and of short
 and of sustained runs the time of a call, the clock of the multiprocessors, the power and the energy of an operation (short_us,
 short_MHz, short_W, short_pJ, sustained_us, ...), the same of the library's kernels alone (library_short_us, ...), and
-short_of_library and sustained_of_library (turn by turn); where our own kernel takes the call, own_short_us, ..., short_of_own and sustained_of_own. Of a
+short_of_library and sustained_of_library (turn by turn); where our own kernel takes the call, own_short_us, ..., short_of_own and sustained_of_own;
+in NT the same of any_scales, our own kernel without the promise that scales are powers of two. Of a
 training step: flops, median_us (replayed, in a row of steps), alone_us (a replay by itself), eager_us, eager_alone_us, products_us
 and, where it quantizes, quantize_us; vendor_us, vendor_quantize_us, vendor_products_us and of_vendor (vendor_us over median_us,
 round by round) where the vendor was measured. Beside the vendor's: bytes, median_us, of_copy and vendor_us, vendor_of_copy, of_vendor.
@@ -38,7 +39,7 @@ Exit code: 0; 2 for wrong usage, or where something could not be read.
 import argparse
 import sys
 
-from figures import BadFile, NANOSECONDS, OWN_FIELDS, REGIME_FIELDS, latest, merge, read, readable, words
+from figures import ANY_SCALES_FIELDS, BadFile, NANOSECONDS, OWN_FIELDS, REGIME_FIELDS, latest, merge, read, readable, words
 
 REQUIRED = {  # counters that every figure of a kind has; by the first word of its label
     "gemm": ("flops", "median_us", "library_us", "of_library", "set_up_us"),
@@ -161,26 +162,28 @@ def gemm_rows(products):
     return rows
 
 
-def has_own(figure):
-    """Whether our own kernel took turns with a product in two regimes."""
-    return any(field in figure for field in OWN_FIELDS)
+# Counters of our own kernel, where it took turns with a product in two regimes, and the title of its row.
+OWN = (("own", OWN_FIELDS, "(the own kernel)"), ("any_scales", ANY_SCALES_FIELDS, "(of any scales)"))
+
+
+def own_subjects(figure):
+    return [subject for subject in OWN if any(field in figure for field in subject[1])]
 
 
 def regime_rows(products):
-    """Two rows a product: the production path, and the library's kernels alone; a third one where our own kernel took turns with them."""
+    """Two rows a product: the production path, and the library's kernels alone; more where our own kernel took turns with them."""
     rows = []
     for (kind, output, route, layout, splits, *shape), figure in products.items():
-        subjects = [("", kind + ("" if route == "direct" else f" ({route})")), ("library_", "(the library alone)")]
-        if has_own(figure):
-            subjects.append(("own_", "(the own kernel)"))
-        for whose, name in subjects:
+        subjects = [("", "library", kind + ("" if route == "direct" else f" ({route})")), ("library_", None, "(the library alone)")]
+        subjects += [(f"{whose}_", whose, name) for whose, _, name in own_subjects(figure)]
+        for whose, ratio, name in subjects:
             cells = [name] + ([output, layout, *(str(size) for size in shape)] if not whose else [""] * (2 + len(shape)))
             cells.insert(1, splits if not whose else "")
             for regime in ("short", "sustained"):
                 us = figure[f"{whose}{regime}_us"]
                 cells += [f"{us:.1f}", f"{figure['flops'] / us * 1e-6:.0f}", f"{figure[f'{whose}{regime}_MHz']:.0f}",
                           f"{figure[f'{whose}{regime}_W']:.0f}", f"{figure[f'{whose}{regime}_pJ']:.3f}",
-                          "" if whose == "library_" else f"{figure[f'{regime}_of_own' if whose else f'{regime}_of_library']:.3f}"]
+                          f"{figure[f'{regime}_of_{ratio}']:.3f}" if ratio else ""]
             rows.append(cells)
     return rows
 
@@ -247,7 +250,8 @@ def tables(figures):
         label = words(figure["label"])
         if "peer" in label:
             raise BadFile(f"{figure['name']}: beside other projects' kernels: bench/peers/page.py prints it")
-        for field in REQUIRED.get(next(iter(label)), REQUIRED_OF_BYTES) + (OWN_FIELDS if has_own(figure) else ()):
+        own = [field for _, fields, _ in own_subjects(figure) for field in fields]
+        for field in (*REQUIRED.get(next(iter(label)), REQUIRED_OF_BYTES), *own):
             if field not in figure:
                 raise BadFile(f"{figure['name']}: no counter {field}")
         if "gemm" in label or "regimes" in label:
@@ -318,7 +322,7 @@ def tables(figures):
         parts.append("Grouped GEMM on a rested card (short: 50 ms after a rest of 0.25 s) and on a hot one (sustained: the second half of 4 s), "
                      "production and the library's kernels alone in turn. pJ: energy of an operation, a multiplication and an addition being two. "
                      "Of library: time of the library's kernels alone over that of the whole, turn by turn"
-                     + ("; in the row of the own kernel, its time over that of the whole" if any(map(has_own, regimes.values())) else "")
+                     + ("; in the rows of the own kernel, its time over that of the whole" if any(map(own_subjects, regimes.values())) else "")
                      + ".\n\n" + markdown(header, regime_rows(regimes), 4))
     if steps:
         header = ["training step", "groups", "rows", "N", "K", "eager us", "replayed us", "eager alone", "replayed alone", "TFLOP/s",

@@ -31,14 +31,16 @@ def product(us, library_us, of_library, kind="bf16", route="direct", splits="eve
             "library_us": library_us, "of_library": of_library, "set_up_us": 1.5}
 
 
-def regimes(ragged=False, own=False):
+def regimes(ragged=False, own=False, any_scales=False):
     label = f"regimes=block layout=TN output=bf16 route=direct splits={'ragged' if ragged else 'even'} groups=4 rows=1000 N=100 K=10"
     values = {"short_us": 160.0, "short_MHz": 1755, "short_W": 600.25, "short_pJ": 0.4802, "sustained_us": 200.0, "sustained_MHz": 1410.4,
               "sustained_W": 699.5, "sustained_pJ": 0.7}
     return {"name": f"{label}/iterations:1/manual_time", "run_type": "iteration", "label": label, "flops": 2e11, **values,
             **{f"library_{key}": 0.98 * value for key, value in values.items()}, "short_of_library": 0.9901, "sustained_of_library": 1.0004,
             **({f"own_{key}": 0.9 * value for key, value in values.items()} if own else {}),
-            **({"short_of_own": 0.9102, "sustained_of_own": 0.8996} if own else {})}
+            **({"short_of_own": 0.9102, "sustained_of_own": 0.8996} if own else {}),
+            **({f"any_scales_{key}": 0.8 * value for key, value in values.items()} if any_scales else {}),
+            **({"short_of_any_scales": 0.9602, "sustained_of_any_scales": 0.9496} if any_scales else {})}
 
 
 def step(replayed_us, eager_us, options="", splits="even", vendor="none", **more):
@@ -169,22 +171,25 @@ class TableTest(unittest.TestCase):
         self.assertEqual(done.stdout, WANT)
 
     def test_the_own_kernel_has_a_row_where_it_took_turns(self):
-        run = self.file("own.json", {"context": CONTEXT, "benchmarks": [regimes(), regimes(ragged=True, own=True)]})
+        run = self.file("own.json", {"context": CONTEXT, "benchmarks": [regimes(), regimes(ragged=True, own=True, any_scales=True)]})
         merged = os.path.join(self.folder.name, "merged.json")
         done = self.table(run, "--merge", merged, "--commit", "1a2b3c4", "--driver", "580.1")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("turn by turn; in the row of the own kernel, its time over that of the whole.\n", done.stdout)
+        self.assertIn("turn by turn; in the rows of the own kernel, its time over that of the whole.\n", done.stdout)
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines() if line.startswith("| ")]
-        self.assertEqual([row[0] for row in rows], ["grouped GEMM", "block", "(the library alone)", "block", "(the library alone)", "(the own kernel)"])
-        self.assertEqual(rows[-1][8:], ["144.0", "1389", "1580", "540", "0.432", "0.910", "180.0", "1111", "1269", "630", "0.630", "0.900"])
+        self.assertEqual([row[0] for row in rows], ["grouped GEMM", "block", "(the library alone)", "block", "(the library alone)", "(the own kernel)",
+                                                   "(of any scales)"])
+        self.assertEqual(rows[-1][8:], ["128.0", "1562", "1404", "480", "0.384", "0.960", "160.0", "1250", "1128", "560", "0.560", "0.950"])
+        self.assertEqual(rows[-2][8:], ["144.0", "1389", "1580", "540", "0.432", "0.910", "180.0", "1111", "1269", "630", "0.630", "0.900"])
         self.assertEqual(self.table(merged).stdout, done.stdout)
 
     def test_the_own_kernel_lacks_a_counter(self):
-        broken = regimes(own=True)
-        del broken["own_sustained_pJ"]
-        done = self.table(self.file("own.json", {"context": CONTEXT, "benchmarks": [broken]}))
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("no counter own_sustained_pJ", done.stderr)
+        for counter in ("own_sustained_pJ", "any_scales_short_us", "sustained_of_any_scales"):
+            broken = regimes(own=True, any_scales=True)
+            del broken[counter]
+            done = self.table(self.file("own.json", {"context": CONTEXT, "benchmarks": [broken]}))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"no counter {counter}", done.stderr)
 
     def test_result_files_keep_every_counter_of_the_device_benchmarks(self):
         folder = os.path.join(os.path.dirname(TABLE), "device")

@@ -47,8 +47,10 @@ part() {  # part NAME COMMAND...: writes its output to OUT/NAME.log and prints t
 assay=$build/bin/assay
 part doctor "$assay" doctor --backend device
 part run "$assay" run --backend device --profile "$profile" --quiet --json "$out/run.json" "${words[@]}"
-# Products that another path takes by itself, by cuBLASLt.
+# Products whose scales are promised to be powers of two, and those that another path takes by itself, by cuBLASLt.
 if ((${#words[@]} == 0)); then
+  part promises "$assay" run --backend device --backend-options pow2_scales=on --profile full --quiet --json "$out/promises.json" \
+    --cases "$root/device/tests/fp8_block_gemm/pow2_cases.txt"
   part library "$assay" run --backend device --backend-options gemm=cublaslt --profile "$profile" --quiet --json "$out/library.json" fp8_block
 fi
 

@@ -32,15 +32,17 @@ void compare_regimes(benchmark::State& state, const Case& c) {
   const int calls = calls_of(c);
   const GraphOf production(calls, [&](int i) { subjects.run_production(i); });
   const GraphOf library(calls, [&](int i) { subjects.run_library(i); });
-  std::optional<GraphOf> own;
+  std::optional<GraphOf> own, any_scales;
   if (subjects.has_own()) own.emplace(calls, [&](int i) { subjects.run_own(i); });
+  if (subjects.promises_scales()) any_scales.emplace(calls, [&](int i) { subjects.run_own_of_any_scales(i); });
   GraphLoad of_production(production), of_library(library);
-  std::optional<GraphLoad> of_own;
+  std::optional<GraphLoad> of_own, of_any_scales;
   std::vector<GraphLoad*> loads{&of_production, &of_library};
   if (own) loads.push_back(&of_own.emplace(*own));
+  if (any_scales) loads.push_back(&of_any_scales.emplace(*any_scales));
   for (auto _ : state) {
     InTurn all = measure_in_turn(loads, card);
-    const char* const names[] = {"", "library_", "own_"};
+    const char* const names[] = {"", "library_", "own_", "any_scales_"};
     for (std::size_t i = 0; i < all.loads.size(); ++i) {
       for (Regime* const each : {&all.loads[i].short_run, &all.loads[i].sustained}) each->seconds /= calls;
       count(state, std::string(names[i]) + "short", all.loads[i].short_run, c.flops());
@@ -51,6 +53,10 @@ void compare_regimes(benchmark::State& state, const Case& c) {
     if (own) {
       state.counters["short_of_own"] = all.short_ratios[2];
       state.counters["sustained_of_own"] = all.sustained_ratios[2];
+    }
+    if (any_scales) {
+      state.counters["short_of_any_scales"] = all.short_ratios[3];
+      state.counters["sustained_of_any_scales"] = all.sustained_ratios[3];
     }
     state.SetIterationTime(all.loads[0].sustained.seconds);
   }

@@ -59,6 +59,7 @@ inline Operand make_operand(GemmKind kind, bool weight, bool along_rows, const c
                                                         : Recipe::block_1x128;
   call.config.rowwise = !along_rows;
   call.config.columnwise = along_rows;
+  call.config.force_pow_2_scales = call.config.recipe != Recipe::tensor_current;  // as layers have them
   call.x_type = Format::bf16;
   call.x = x;
   call.rows.splits = splits.as<std::int64_t>();
@@ -128,8 +129,11 @@ class Subjects {
       call.status = status_.as<std::uint32_t>();
       production_.push_back(with_workspace(call, production_settings_));
       library_.push_back(with_workspace(call, library_settings_));
-      if (!c.faulty && device::fp8_block_gemm_missing(call, {}).empty())
-        own_.push_back(with_workspace(call, device::fp8_block_gemm_workspace_bytes(call, {})));
+      if (c.faulty || !device::fp8_block_gemm_missing(call, {}).empty()) continue;
+      own_.push_back(with_workspace(call, device::fp8_block_gemm_workspace_bytes(call, {})));
+      if (!wgrad) continue;
+      own_of_any_scales_.push_back(own_.back());
+      own_.back().pow2_scales = true;
     }
     check_status("quantization");
 
@@ -153,6 +157,9 @@ class Subjects {
   void run_library(int set) const { device::cublaslt_grouped_gemm(library_call(set), library_settings_, nullptr, stream()); }
   bool has_own() const { return !own_.empty(); }
   void run_own(int set) const { device::fp8_block_grouped_gemm(own_[index(set)], {}, stream()); }
+  // NT: without the promise that scales are powers of two.
+  bool promises_scales() const { return !own_of_any_scales_.empty(); }
+  void run_own_of_any_scales(int set) const { device::fp8_block_grouped_gemm(own_of_any_scales_[index(set)], {}, stream()); }
 
   // Writes the arrays of the production call; the other output of the set-up goes to `scratch`.
   void run_set_up(int set, char* scratch) const {
@@ -224,7 +231,7 @@ class Subjects {
   DeviceBuffer status_, splits_, weight_splits_, d_;
   std::vector<Operand> operands_;
   std::vector<DeviceBuffer> workspaces_;
-  std::vector<device::GroupedGemmCall> production_, library_, own_;
+  std::vector<device::GroupedGemmCall> production_, library_, own_, own_of_any_scales_;
   CublasLtSettings production_settings_, library_settings_;
 };
 

@@ -51,6 +51,7 @@ Choice choice_of(const GroupedGemmCall& call, const Fp8BlockSettings& settings) 
     choice.scaling = order_of(call, settings) == Fp8BlockOrder::scales_first ? Scaling::vectors : Scaling::vectors_rows_first;
   if (call.layout == GemmLayout::NT) {
     choice.contraction = Contraction::ragged, choice.cluster = 2;
+    if (relies_on_pow2_scales(call, settings)) choice.scaling = Scaling::pow2_vectors;
   } else if (settings.cluster != 0) {
     choice.cluster = settings.cluster;
   } else if (choice.scaling == Scaling::squares && call.rows.capacity / call.rows.groups >= 2 * kTileRows) {

@@ -8,8 +8,8 @@
 //            before them times N, or K) at no multiple of 16 bytes; unless rows_multiple or column_alignment rules that out, its
 //            blocks wait for one another, and it starts when all its multiprocessors are free
 //
-// The bits are those of one of two plans (reference/gemm/plan.h), whatever the splits, the number of multiprocessors and the other
-// groups:
+// The bits are those of one of two plans (reference/gemm/plan.h), whatever the splits, the number of multiprocessors, the promises and the
+// other groups:
 //
 //   assay.sm90.fp8_block.scales_first   acc = FMA(RN(s_rows * s_cols), t, acc)    the only one with 128x128 scales
 //   assay.sm90.fp8_block.rows_first     acc = FMA(RN(t * s_rows), s_cols, acc)    1x128 by 1x128
@@ -30,6 +30,11 @@ struct Fp8BlockSettings {
   int cluster = 0;  // for experiments: 1 or 2 blocks of a cluster, in NT 2, with 1x128 scales of w 1; 0: chosen
 };
 
+// Whether the kernel relies on the promise that scales are powers of two.
+inline bool relies_on_pow2_scales(const GroupedGemmCall& call, const Fp8BlockSettings& settings) {
+  return call.pow2_scales && call.layout == GemmLayout::NT && settings.order != Fp8BlockOrder::rows_first;
+}
+
 // Why the kernel does not take this call on the current device; empty: it does. Reads sizes and types only.
 std::string fp8_block_gemm_missing(const GroupedGemmCall& call, const Fp8BlockSettings& settings);
 
@@ -47,7 +52,8 @@ void check_fp8_block_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& s
 
 // Allocates nothing, may be captured: one node, with lists two. Errors: check_fp8_block_gemm(); InvalidArgument for the
 // workspace; CudaError. Invalid splits, and groups that break the promise of rows_multiple in NT, are reported in the status word,
-// and then nothing is written.
+// and then nothing is written. A scale that BF16 cannot hold breaks the promise of pow2_scales: it is reported too, but D has been written by
+// then, and elements that it scales are wrong.
 void fp8_block_grouped_gemm(const GroupedGemmCall& call, const Fp8BlockSettings& settings, Stream stream);
 
 }  // namespace assay::device

@@ -17,6 +17,7 @@ template <Format kA, Format kB>
 Kernel instance_of(const Choice& choice) {
   if (choice.contraction == Contraction::ragged) {
     if (choice.scaling == Scaling::vectors) return instance<kA, kB, Scaling::vectors, Contraction::ragged, 2>();
+    if (choice.scaling == Scaling::pow2_vectors) return instance<kA, kB, Scaling::pow2_vectors, Contraction::ragged, 2>();
     return instance<kA, kB, Scaling::vectors_rows_first, Contraction::ragged, 2>();
   }
   switch (choice.scaling) {

@@ -4,6 +4,7 @@
 //     warp 0       loads A and the scales of its rows: a block of 128 of the contraction, by the copy engine (TMA), kStages ahead;
 //                  and says where each tile lies, where contractions are even
 //     warp 3       loads B and the scales of its columns in the same way (loads.cuh)
+//     warps 1, 2   nothing; with scales that are powers of two they write those of rows and of columns as operands (scale_products.cuh)
 //     warps 4-11   multiply: two warpgroups, 64 rows of the tile each
 //
 // What the loop over the contraction costs, and what it avoids, stands in README.md.
@@ -28,16 +29,18 @@
 #include "device/fp8_block_gemm/config.cuh"
 #include "device/fp8_block_gemm/epilogue.cuh"
 #include "device/fp8_block_gemm/loads.cuh"
+#include "device/fp8_block_gemm/scale_products.cuh"
 #include "device/fp8_block_gemm/wgmma.cuh"
 
 namespace assay::device::fp8_block {
 
 // Addresses in shared memory of what a thread multiplies, in stage 0.
 struct Places {
-  std::uint32_t a, b;           // low words of matrix descriptors
-  std::uint32_t full, empty;    // barriers
-  std::uint32_t squares;        // scales
-  std::uint32_t rows, columns;  // scales of the thread's first row and of its first column
+  std::uint32_t a, b;                       // low words of matrix descriptors
+  std::uint32_t full, empty;                // barriers
+  std::uint32_t squares;                    // scales
+  std::uint32_t rows, columns;              // scales of the thread's first row and of its first column
+  std::uint32_t scale_rows, scale_columns;  // low words of descriptors of scales as operands
 
   // `row`: the thread's first row of the tile.
   template <class C>
@@ -47,21 +50,17 @@ struct Places {
                   uniform(shared_address(shared.full)),
                   uniform(shared_address(shared.empty)),
                   uniform(shared_address(&shared.squares)),
-                  shared_address(&shared.scales[0].rows[row]),
-                  0};
+                  shared_address(&shared.scales[0].rows[row])};
     if constexpr (C::kScaling != Scaling::squares)
       places.columns = shared_address(&shared.scales[0].columns[threadIdx.x % 4 * 2]);
+    if constexpr (C::kScaleProducts) {
+      ScaleOperands<C>& operands = shared.scale_products.operands[0];
+      places.scale_rows = uniform(scale_descriptor(shared_address(operands.rows[row / 64])));
+      places.scale_columns = uniform(scale_descriptor(shared_address(operands.columns)));
+    }
     return places;
   }
 };
-
-// How many lanes report that their warp has read a stage. racecheck credits an arrival to the lane that makes it alone: in a build with
-// ASSAY_EVERY_LANE_ARRIVES every lane arrives.
-#if defined(ASSAY_EVERY_LANE_ARRIVES)
-inline constexpr int kArrivalsOfWarp = 32;
-#else
-inline constexpr int kArrivalsOfWarp = 1;
-#endif
 
 // Reports at both blocks of a cluster that the warp has read the stage.
 template <class C>
@@ -78,6 +77,38 @@ __device__ void release(const Places& places, int stage) {
   }
 }
 
+// The chain of products over a block of 128, which begins at 0.
+template <class C, int kColumns>
+__device__ void multiply_block(float (&step)[kColumns / 2], std::uint32_t a, std::uint32_t b) {
+#pragma unroll
+  for (int k = 0; k < kBlockK / 32; ++k) multiply<kColumns, C::kA, C::kB>(step, a + k * kNextK32, b + k * kNextK32, k);
+}
+
+// Adds a block of 128 in two halves of the columns; the tensor core makes the products of its scales too. `release` hands the stage back.
+// Operands are low words of descriptors.
+template <class C, class Release>
+__device__ void add_with_scale_products(std::uint32_t a, std::uint32_t b, std::uint32_t scale_rows, std::uint32_t scale_columns,
+                                        float (&sums)[C::kColumns / 2], Release release) {
+  constexpr int kHalf = C::kColumns / 2, kOfThread = kHalf / 2;
+  constexpr std::uint32_t kNextHalf = sizeof(ScaleOperands<C>::columns[0]) / 16;
+  float step[kOfThread], scales[kOfThread];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    hold(step);
+    hold(scales);
+    fence_products();
+    multiply_scales(scales, scale_rows, scale_columns + half * kNextHalf);
+    multiply_block<C, kHalf>(step, a, b + half * (kHalf * kBlockK / 16));
+    commit_products();
+    wait_for_products();
+    hold(step);
+    hold(scales);
+    if (half == 1) release();
+#pragma unroll
+    for (int i = 0; i < kOfThread; ++i) sums[half * kOfThread + i] = __fmaf_rn(scales[i], step[i], sums[half * kOfThread + i]);
+  }
+}
+
 // The sums of a tile, in the rows of one warpgroup.
 template <class C>
 __device__ void accumulate(const Places& places, std::uint32_t blocks, std::uint32_t& parity, float (&sums)[C::kColumns / 2]) {
@@ -89,8 +120,7 @@ __device__ void accumulate(const Places& places, std::uint32_t blocks, std::uint
   const auto multiply_columns = [&](std::uint32_t a, std::uint32_t b) {
     hold(step);
     fence_products();
-#pragma unroll
-    for (int k = 0; k < kBlockK / 32; ++k) multiply<C::kStep, C::kA, C::kB>(step, a + k * kNextK32, b + k * kNextK32, k);
+    multiply_block<C, C::kStep>(step, a, b);
     commit_products();
   };
   const auto add_block = [&](int stage) {
@@ -100,9 +130,14 @@ __device__ void accumulate(const Places& places, std::uint32_t blocks, std::uint
       squares[0] = load_four(places.squares);
       squares[1] = load_four(places.squares + sizeof(float4));
     }
+    const std::uint32_t a = places.a + stage * (kTileRows * kBlockK / 16), b = places.b + stage * (C::kColumns * kBlockK / 16);
+    if constexpr (C::kScaleProducts) {
+      const std::uint32_t next = stage * (sizeof(ScaleOperands<C>) / 16);
+      return add_with_scale_products<C>(a, b, places.scale_rows + next, places.scale_columns + next, sums,
+                                        [&] { release<C>(places, stage); });
+    }
     const std::uint32_t rows_at = places.rows + stage * kNextScales;
     const float rows[2] = {load_word(rows_at), load_word(rows_at + 8 * sizeof(float))};
-    const std::uint32_t a = places.a + stage * (kTileRows * kBlockK / 16), b = places.b + stage * (C::kColumns * kBlockK / 16);
     if constexpr (!kSquares) {
       multiply_columns(a, b);
       VectorPromotion<kRowsFirst, C::kColumns> promote(places.columns + stage * kNextScales);
@@ -212,7 +247,9 @@ __global__ void __launch_bounds__(kThreads, 1) multiply_groups(const __grid_cons
   const unsigned rank = C::kCluster == 1 ? 0 : cluster_rank();
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < C::kStages; ++stage) {
-      init_barrier(shared.full[stage], 2);  // the threads that load A and B
+      // The threads that load A and B; the warps that prepare scales.
+      init_barrier(shared.full[stage], 2 + (C::kScaleProducts ? 2 * kArrivalsOfWarp : 0));
+      if constexpr (C::kScaleProducts) init_barrier(shared.scale_products.landed[stage], 2);
       init_barrier(shared.empty[stage], 4 * kWarpgroups * C::kCluster * kArrivalsOfWarp);
     }
     publish_barriers();
@@ -227,6 +264,10 @@ __global__ void __launch_bounds__(kThreads, 1) multiply_groups(const __grid_cons
     give_registers<40>();
     if (threadIdx.x == 0) load_tiles<C, Side::a>(problem, shared, rank);
     if (threadIdx.x == 96) load_tiles<C, Side::b>(problem, shared, rank);
+    if constexpr (C::kScaleProducts) {
+      if (threadIdx.x / 32 == 1) prepare_scales<C, Side::a>(problem, shared, rank);
+      if (threadIdx.x / 32 == 2) prepare_scales<C, Side::b>(problem, shared, rank);
+    }
   } else {
     take_registers<232>();
     multiply_tiles<C>(problem, shared, rank);

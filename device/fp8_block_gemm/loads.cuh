@@ -99,7 +99,7 @@ class EvenLoads {
     else
       return P::kTile * kBlockK + scales_.bytes();
   }
-  __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier) const {
+  __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier, std::uint32_t) const {
     P::load(P::stage(shared_, stage) + first_ * kBlockK, map_, block * kBlockK, row_, barrier);
     if constexpr (kSquares) {
       if (stage == 0) scales_.load(block, shared_.squares, barrier);
@@ -141,10 +141,12 @@ class RaggedLoads {
                       matrix_of(kA ? problem_.a : problem_.b, static_cast<std::uint32_t>(kA ? problem_.m : problem_.n),
                                 shared_.groups, tile.group));
   }
-  __device__ std::uint32_t bytes(int) const { return P::kTile * kBlockK + scales_.bytes(); }
-  __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier) const {
+  __device__ std::uint32_t bytes(int) const { return P::kTile * kBlockK + (C::kScaleProducts ? 0 : scales_.bytes()); }
+  __device__ std::uint32_t scale_bytes() const { return scales_.bytes(); }
+  // `landed`: the barrier of the scales.
+  __device__ void load(std::uint32_t block, int stage, std::uint32_t barrier, std::uint32_t landed) const {
     P::load(P::stage(shared_, stage) + first_ * kBlockK, map_, block * kBlockK, row_, barrier);
-    if (scales_.count != 0) scales_.load(block, P::scales(shared_, stage), barrier);
+    if (scales_.count != 0) scales_.load(block, P::scales(shared_, stage), landed);
   }
 
  private:
@@ -162,6 +164,7 @@ using Loads = std::conditional_t<C::kRagged, RaggedLoads<C, kSide>, EvenLoads<C,
 template <class C, Side kSide>
 __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned rank) {
   const std::uint32_t first_full = shared_address(shared.full), first_empty = shared_address(shared.empty);
+  const std::uint32_t first_landed = shared_address(landed_scales(shared));
   std::uint32_t parity = 1;  // nothing has filled the stages of the first round
   Loads<C, kSide> loads(problem, shared, rank);
   Walk<C> walk(problem, shared.groups, rank);
@@ -181,12 +184,15 @@ __device__ void load_tiles(const Problem& problem, Shared<C>& shared, unsigned r
         if constexpr (kTells) {
           if (block == 0) shared.tiles[number % 2] = tile;
         }
+        const std::uint32_t landed = first_landed + stage * kNextBarrier;
         if (block >= blocks) {
           arrive(full);
+          if constexpr (C::kScaleProducts) arrive(landed);
           continue;
         }
         arrive_and_expect(full, loads.bytes(stage));
-        loads.load(block, stage, full);
+        if constexpr (C::kScaleProducts) arrive_and_expect(landed, loads.scale_bytes());
+        loads.load(block, stage, full, landed);
       }
     }
   }

@@ -25,16 +25,18 @@ enum class Scaling {
   squares,             // fma_scales_first, one scale of B for 128 columns
   vectors,             // fma_scales_first, one scale of B for each column
   vectors_rows_first,  // fma_rows_first, the same scales
+  pow2_vectors,        // as vectors, and each scale is a power of two
 };
 
 enum class Contraction { even, ragged };
 
-// Columns of a tile. By squares a step of 128 columns is added before the next 128 are multiplied; scales for each column leave no
-// registers for that. rows_first needs a register more for each element that is being added, which 192 columns do not leave. Even
-// contractions with a scale for each column (w scaled 1x128) are rare: they have what rows_first has.
+// Columns of a tile. By squares a step of 128 columns is added before the next 128 are multiplied; scales for each column leave registers for
+// that only where the tensor core multiplies them (pow2_vectors, 96 columns at a time). rows_first needs a register more for each element
+// that is being added, which 192 columns do not leave. Even contractions with a scale for each column (w scaled 1x128) are rare: they
+// have what rows_first has.
 constexpr int tile_columns(Scaling scaling, Contraction contraction) {
   if (scaling == Scaling::squares) return 256;
-  return scaling == Scaling::vectors && contraction == Contraction::ragged ? 192 : 128;
+  return scaling != Scaling::vectors_rows_first && contraction == Contraction::ragged ? 192 : 128;
 }
 
 inline constexpr int kMapsOfSide = 2, kMapsOfBlock = 2 * kMapsOfSide;

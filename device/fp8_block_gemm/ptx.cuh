@@ -47,6 +47,13 @@ __device__ inline void arrive_at(std::uint32_t barrier, unsigned rank) {
       "r"(rank)
       : "memory");
 }
+// How many lanes report for their warp. racecheck credits an arrival only to the lane that makes it: in a build with
+// ASSAY_EVERY_LANE_ARRIVES every lane arrives.
+#if defined(ASSAY_EVERY_LANE_ARRIVES)
+inline constexpr unsigned kArrivalsOfWarp = 32;
+#else
+inline constexpr unsigned kArrivalsOfWarp = 1;
+#endif
 __device__ inline void arrive_and_expect(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
@@ -131,6 +138,9 @@ __device__ inline void load_box_to(unsigned blocks, void* to, const CUtensorMap*
       "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(static_cast<std::uint16_t>(blocks))
       : "memory");
 }
+
+// Between what a thread has written into shared memory and the products that read it, when it reports that they may.
+__device__ inline void order_with_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Between what threads write into global memory and what the copy engine reads of it, on both sides.
 __device__ inline void order_with_copy_engine() { asm volatile("fence.proxy.async.global;" ::: "memory"); }

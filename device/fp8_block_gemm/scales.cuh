@@ -27,6 +27,15 @@ struct BlockScales<C, true> {
   alignas(16) float rows[kTileRows];
 };
 
+// The same in BF16 as operands of a product (scale_products.cuh): rows of 64 scales, and seven rows of zeros below each. Columns are
+// multiplied in halves of 96: 64 scales in the first row, 32 in the second.
+template <class C>
+struct ScaleOperands {
+  using Rows = std::uint32_t[8][32];  // of pairs
+  alignas(1024) Rows rows[kTileRows / 64];
+  alignas(1024) Rows columns[2][(C::kColumns / 2 + 63) / 64];
+};
+
 // By squares: of the two blocks of 128 columns of a tile, and of the four blocks of the contraction that are a round of
 // the stages. They come with the first stage of a round.
 struct SquareScales {

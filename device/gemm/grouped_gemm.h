@@ -58,6 +58,10 @@ struct GroupedGemmCall {
   GroupPlaces places;
   std::int64_t rows_multiple = 1;  // promised: every group's rows are a multiple of this. Saves cublaslt_grouped_gemm() and
                                    // fp8_block_grouped_gemm() copies of groups in NT; both check the promise
+  bool pow2_scales =
+      false;  // promised: block scales are powers of two, 2^-127 or more. fp8_block_grouped_gemm() is then faster in
+              // NT with scales_first. It reports a scale that BF16 cannot hold (kStatusOtherScales), after it has
+              // written D, in which elements of that scale are wrong. Other paths ignore the promise
   // Of x and dy in NT of FP8 blocks: 1, or 16 (device/layout/column_layout.h), which fp8_block_grouped_gemm() takes: it then copies nothing.
   std::int64_t column_alignment = 1;
   std::int64_t N = 0;

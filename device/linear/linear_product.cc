@@ -55,6 +55,7 @@ GroupedGemmCall product_of(const LinearConfig& config, GemmLayout layout, Format
   // Block scaling never has fast accumulation (spec grouped-linear-1.3); per-tensor has it in forward.
   call.split_accumulator =
       call.kind == GemmKind::fp8_block || (call.kind == GemmKind::fp8_per_tensor && layout != GemmLayout::TN);
+  call.pow2_scales = config.recipe == LinearRecipe::block && config.powers_of_two();
   call.x.type = code_of(config, LinearTensor::activation);
   call.w.type = code_of(config, LinearTensor::weight);
   call.dy.type = code_of(config, LinearTensor::gradient);
@@ -156,6 +157,8 @@ LinearReport::Product PreparedProduct::report() const {
     report.unit = plan->unit;
   }
   if (path_.path != GemmPath::emulated && call_.layout == GemmLayout::NT) report.rows_multiple = call_.rows_multiple;
+  report.pow2_scales =
+      path_.path == GemmPath::assay && relies_on_pow2_scales(call_, product_settings(path_, call_.layout).fp8_block);
   return report;
 }
 

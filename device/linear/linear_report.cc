@@ -15,8 +15,9 @@ std::string described(const LinearReport::Quantized& quantized) {
 }
 
 std::string described(const LinearReport::Product& product) {
-  const std::string promise =
+  std::string promise =
       product.rows_multiple == 1 ? "" : ", groups of " + std::to_string(product.rows_multiple) + " rows or multiples";
+  if (product.pow2_scales) promise += ", scales that are powers of two";
   if (product.path != GemmPath::cublaslt)
     return std::string(name_of(product.path)) + ": plan " + product.plan + ", unit " + product.unit + promise;
   return "cublaslt " + version_text(product.library_version) +

@@ -59,6 +59,7 @@ struct LinearReport {
     CublasLtAlgorithm algorithm;                  // cublaslt; id -1 where there is nothing to multiply
     int library_version = 0;                      // cublaslt
     std::int64_t rows_multiple = 1;               // cublaslt, assay: the promise that the product relied on; NT only
+    bool pow2_scales = false;                     // assay: the promise that scales are powers of two; NT only
     std::string plan, unit;                       // emulated, assay: names of the arithmetic
   };
   Quantized x, dy, w;
@@ -128,9 +129,10 @@ struct LinearDgradCall : LinearCall {
 };
 
 struct LinearWgradCall : LinearCall {
-  const void* dy = nullptr;          // [R, N]; with dy_columnwise not read, except for recipe none
-  const void* x = nullptr;           // [R, K], with an activation [R, 2K]; with x_columnwise not read, except for recipe none
-  QuantizedDirection dy_columnwise;  // quantized before; null data: dy is quantized in this step
+  const void* dy = nullptr;  // [R, N]; with dy_columnwise not read, except for recipe none
+  const void* x = nullptr;   // [R, K], with an activation [R, 2K]; with x_columnwise not read, except for recipe none
+  // Quantized before, with this config: scales of block are powers of two where config.powers_of_two() says so (GroupedGemmCall::pow2_scales).
+  QuantizedDirection dy_columnwise;  // null data: dy is quantized in this step
   QuantizedDirection x_columnwise;
   const float* dy_scale = nullptr;  // tensor_delayed, where dy is quantized in this step
   const float* x_scale = nullptr;

@@ -15,6 +15,7 @@ std::string describe_status(std::uint32_t status) {
       {kStatusUnalignedRows, "unaligned_rows"},
       {kStatusInvalidIndex, "invalid_index"},
       {kStatusWrongBeta, "wrong_beta"},
+      {kStatusOtherScales, "other_scales"},
   };
   std::string text;
   const auto say = [&](const std::string& word) { text += (text.empty() ? "" : ", ") + word; };

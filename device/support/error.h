@@ -25,7 +25,7 @@ class CudaError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Faults in values in device memory, mostly split sizes. A kernel that detects one writes no output and
+// Faults in values in device memory, mostly split sizes. A kernel that detects one writes no output (but for kStatusOtherScales) and
 // sets bits of the caller's status word (one uint32 in device memory, cleared by the caller; null: faults are not reported,
 // and still nothing is written).
 enum Status : std::uint32_t {
@@ -37,6 +37,8 @@ enum Status : std::uint32_t {
   kStatusUnalignedRows = 1u << 4,     // rows of a group are not a multiple of the number that the caller promised
   kStatusInvalidIndex = 1u << 5,  // an entry of m_indices or of a row map that names no group or row, or stands where none may
   kStatusWrongBeta = 1u << 6,     // beta is not 0 with a D in FP8, or not 1 where D is added onto C in memory
+  kStatusOtherScales =
+      1u << 7,  // a block scale that BF16 cannot hold, where the caller promised powers of two. D has been written
 };
 
 // "splits_exceed_rows, overflow", or "ok".

@@ -134,6 +134,7 @@ GemmRequest parse(const Request& request, const GemmOptions& options) {
   GemmRequest parsed(request);
   if (options.passes_lists) parsed.pass_lists();
   parsed.promise(options.rows_multiple);
+  if (options.pow2_scales) parsed.promise_pow2_scales();
   return parsed;
 }
 
@@ -162,9 +163,9 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
           read.ec == std::errc{} && read.ptr == last && made.rows_multiple >= 1 && made.rows_multiple <= device::kMaxRows;
       if (!good)
         throw InvalidArgument("--backend-options rows_multiple", "'" + value + "'", "1 to " + std::to_string(device::kMaxRows));
-    } else if (key == "lists" && with_path) {
-      if (value != "on" && value != "off") throw InvalidArgument("--backend-options lists", "'" + value + "'", "on or off");
-      made.passes_lists = value == "on";
+    } else if ((key == "lists" || key == "pow2_scales") && with_path) {
+      if (value != "on" && value != "off") throw InvalidArgument("--backend-options " + key, "'" + value + "'", "on or off");
+      (key == "lists" ? made.passes_lists : made.pow2_scales) = value == "on";
     } else {
       throw InvalidArgument("--backend-options", "'" + each + "'", with_path ? kGemmOptionsHelp : "assume_plan=VERSION (13.10)");
     }

@@ -27,6 +27,10 @@ struct GemmOptions {
   // Backend `device`: quantizations, products and layers are made with the promise that the rows of every group are multiples of this,
   // where the splits that supports() saw are. A graph whose splits change to others breaks the promise, which is reported.
   std::int64_t rows_multiple = 1;
+  // Backend `device`: products of layout NT with FP8 blocks are made with the promise that scales are powers of two, where those that
+  // supports() saw are. A graph whose scales change to others breaks the promise, which is reported where BF16 cannot hold them. Layers
+  // promise it by themselves.
+  bool pow2_scales = false;
   // Backend `device`: w of a grouped GEMM, and D of layout NT, are passed as lists of the matrices of the groups.
   bool passes_lists = false;
 
@@ -34,7 +38,7 @@ struct GemmOptions {
 };
 
 inline constexpr const char* kGemmOptionsHelp =
-    "gemm=auto|assay|cublaslt|emulated, assume_plan=VERSION (13.10), rows_multiple=N (16), lists=on|off";
+    "gemm=auto|assay|cublaslt|emulated, assume_plan=VERSION (13.10), rows_multiple=N (16), pow2_scales=on|off, lists=on|off";
 
 // Errors: InvalidArgument, for another key or value; `with_path` false: only `assume_plan` is known.
 GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path);

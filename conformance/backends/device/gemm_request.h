@@ -46,6 +46,8 @@ class GemmRequest {
   void pass_lists();
   // That the rows of every group are a multiple of this.
   void promise(std::int64_t rows_multiple) { call_.rows_multiple = rows_multiple; }
+  // That block scales are powers of two.
+  void promise_pow2_scales() { call_.pow2_scales = true; }
 
   // NT of FP8 blocks: codes of dy and x at these addresses instead, with each column at a multiple of 16 bytes
   // (device/layout/column_layout.h).

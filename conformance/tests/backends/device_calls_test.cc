@@ -366,8 +366,11 @@ TEST(GemmOptions, AreRead) {
   EXPECT_EQ(gemm_options({"rows_multiple=16"}, true).rows_multiple, 16);
   EXPECT_FALSE(gemm_options({"lists=off"}, true).passes_lists);
   EXPECT_TRUE(gemm_options({"lists=on"}, true).passes_lists);
-  for (const char* wrong : {"lists=", "lists=yes", "rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x", "rows_multiple=",
-                            "gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
+  EXPECT_FALSE(gemm_options({"pow2_scales=off"}, true).pow2_scales || gemm_options({"lists=on"}, true).pow2_scales);
+  EXPECT_TRUE(gemm_options({"pow2_scales=on"}, true).pow2_scales);
+  for (const char* wrong :
+       {"lists=", "lists=yes", "pow2_scales=16", "rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x",
+        "rows_multiple=", "gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {
     EXPECT_THROW(gemm_options({wrong}, true), InvalidArgument) << wrong;
   }
   // Our own kernel: by itself, unless the plans of a version of cuBLASLt are asked for, and where it is named.
@@ -379,6 +382,7 @@ TEST(GemmOptions, AreRead) {
   EXPECT_THROW(gemm_options({"gemm=emulated"}, false), InvalidArgument);
   EXPECT_THROW(gemm_options({"rows_multiple=16"}, false), InvalidArgument);
   EXPECT_THROW(gemm_options({"lists=on"}, false), InvalidArgument);
+  EXPECT_THROW(gemm_options({"pow2_scales=on"}, false), InvalidArgument);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ ROOT = HERE.parents[2]
 FOLDER = pathlib.Path("device/fp8_block_gemm")
 SOURCE = FOLDER / "kernels_e4m3_e4m3.cu"
 CASES = ("grouped_gemm", "kind=fp8_block")
-RUN = ("--backend", "device", "--backend-options", "gemm=assay", "--profile", "full")
+WITH_OPTION = HERE / "pow2_cases.txt"  # the cases of faults that name an option
 ENOUGH = 3  # failures
 MOST_OF_A_LINE = 600
 UNCHANGED = {"name": "unchanged", "file": SOURCE.name, "from": "", "to": ""}
@@ -42,6 +42,13 @@ UNCHANGED = {"name": "unchanged", "file": SOURCE.name, "from": "", "to": ""}
 def chosen_cases(files: Sequence[str]) -> list[str]:
     """Words of `assay run`: the cases of these files, or, without any, the FP8 block products of the suite."""
     return ["--cases", *(str(pathlib.Path(each).resolve()) for each in files)] if files else list(CASES)
+
+
+def run_of(fault: dict[str, str], files: Sequence[str]) -> list[str]:
+    """Words of `assay` that judge a fault."""
+    options = ",".join(["gemm=assay", *([fault["with"]] if "with" in fault else [])])
+    chosen = chosen_cases([str(WITH_OPTION)] if "with" in fault and not files else files)
+    return ["run", *chosen, "--backend", "device", "--backend-options", options, "--profile", "full"]
 
 
 def faults_of(file: pathlib.Path = HERE / "pipeline_faults.json") -> list[dict[str, str]]:
@@ -157,7 +164,6 @@ def main(arguments: list[str]) -> int:
     if unknown:
         parser.error(f"--only {' '.join(sorted(unknown))}: expected names of pipeline_faults.json")
 
-    chosen = chosen_cases(options.cases)
     build, records = Build(options.build.resolve()), []
     with tempfile.TemporaryDirectory() as rooms, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         made = {}
@@ -172,7 +178,7 @@ def main(arguments: list[str]) -> int:
                 print(f"{fault['name']}: {error.stderr}", file=sys.stderr)
                 return 2
             try:
-                failures, seconds, ended = judge(program, options.seconds, ["run", *chosen, *RUN])
+                failures, seconds, ended = judge(program, options.seconds, run_of(fault, options.cases))
             except RuntimeError as error:
                 print(f"{fault['name']}: {error}", file=sys.stderr)
                 return 2

@@ -38,6 +38,13 @@ class PipelineFaults(unittest.TestCase):
                 else:
                     self.assertEqual(pipeline_faults.judge(program, 20, ["run"])[::2], ([], True))
 
+    def test_a_fault_behind_an_option_has_its_cases(self) -> None:
+        option = {"name": "one", "file": "kernel.cuh", "from": "", "to": "", "with": "pow2_scales=on"}
+        run = pipeline_faults.run_of(option, [])
+        self.assertEqual(run[:2] + run[3:], ["run", "--cases", "--backend", "device", "--backend-options", "gemm=assay,pow2_scales=on", "--profile", "full"])
+        self.assertTrue(pathlib.Path(run[2]).is_file())
+        self.assertEqual(pipeline_faults.run_of(pipeline_faults.UNCHANGED, [])[1:3], list(pipeline_faults.CASES))
+
     def test_names_are_unique(self) -> None:
         names = [fault["name"] for fault in pipeline_faults.faults_of()]
         self.assertEqual(len(names), len(set(names)))
@@ -55,7 +62,7 @@ class PipelineFaults(unittest.TestCase):
         without = {
             "kernel.cuh": {"wait(places.full + stage * kNextBarrier, parity);": 2},  # a rest and a tile passed by: nothing is read after
         }
-        for file in ("kernel.cuh", "loads.cuh"):
+        for file in ("kernel.cuh", "loads.cuh", "scale_products.cuh"):
             text = (pipeline_faults.ROOT / pipeline_faults.FOLDER / file).read_text()
             planted = [fault["from"] for fault in pipeline_faults.faults_of() if fault["file"] == file]
             for call in set(re.findall(r"\bwait\(.*\);", text)):

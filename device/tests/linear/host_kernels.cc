@@ -11,6 +11,7 @@
 #include "device/layout/check_rows.h"
 #include "device/linear/linear_path.h"
 #include "device/tests/layout/each_column.h"
+#include "device/tests/linear/scale_promise.h"
 #include "reference/gemm/grouped_gemm.h"
 #include "reference/recipes/dbias.h"
 #include "reference/recipes/quantize.h"
@@ -269,6 +270,7 @@ std::int64_t assay_bytes(const device::GroupedGemmCall& call, const device::Fp8B
          (call.rows_multiple % 16 == 0 || call.column_alignment == 16 ? 0 : 32 * call.rows.capacity);
 }
 void by_assay(const device::GroupedGemmCall& call, const device::Fp8BlockSettings& settings, Stream) {
+  if (breaks_scale_promise(call, settings)) *call.status |= device::kStatusOtherScales;
   multiply(call, find_accumulation_plan(assay_plan(call, settings)), assay_bytes(call, settings), device::GemmPath::assay);
 }
 

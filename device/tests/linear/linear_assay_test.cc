@@ -36,7 +36,8 @@ TEST(LinearAssay, EachProductByOneCall) {
   ends_with(s.run(wgrad), "wgrad by " + plan + "rows_first" + unit);
   wgrad.path.wgrad.fp8_block = {};
   wgrad.rows_multiple = 16;
-  ends_with(s.run(wgrad), "wgrad by " + plan + "scales_first" + unit + ", groups of 16 rows or multiples");
+  ends_with(s.run(wgrad),
+            "wgrad by " + plan + "scales_first" + unit + ", groups of 16 rows or multiples, scales that are powers of two");
   EXPECT_EQ(host_device().log, (std::vector<std::string>{"gemm TN assay", "gemm NN assay", "gemm NT assay", "gemm NT assay"}));
 
   // Memory: none in TN and NN; what the settings of wgrad and the promise say in NT.
@@ -47,6 +48,21 @@ TEST(LinearAssay, EachProductByOneCall) {
   EXPECT_EQ(device::linear_wgrad_workspace_bytes(wgrad, host_kernels()) - few, 5120);
   for (const HostDevice::ProductMemory& each : host_device().products)
     EXPECT_EQ(each.workspace.bytes == 0, each.layout != GemmLayout::NT);
+}
+
+// A layer promises powers of two where its configuration makes such scales.
+TEST(LinearAssay, PromisesNoOtherScales) {
+  for (const bool pow2 : {true, false}) {
+    host_device().reset();
+    StepCase c{make_case(LinearRecipe::block, {16, 0, 32, 16}, 18, 34, 0)};
+    c.layer.config.force_pow_2_scales = pow2;
+    c.path = GemmPath::assay;
+    Steps s(c);
+    Matrix dw = linear_suite::wgrad_start(c.layer, s.o);
+    device::LinearWgradCall wgrad = s.wgrad(dw, nullptr);
+    wgrad.path.wgrad.fp8_block = {};
+    EXPECT_EQ(s.run(wgrad).wgrad.pow2_scales, pow2);
+  }
 }
 
 }  // namespace

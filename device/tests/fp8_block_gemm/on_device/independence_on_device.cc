@@ -41,6 +41,7 @@ struct Kind {
   const char* name;
   GemmLayout layout;
   WeightBlock block;
+  DrawnScales scales = DrawnScales::any;
 };
 
 Fp8BlockSettings on_multiprocessors(int count) {
@@ -68,14 +69,14 @@ void compare_settings(const Kind& kind, const Product& product, const std::vecto
 
 // The same group between others, at other places.
 void compare_neighbours(const Kind& kind, const Group& group, Comparison& result) {
-  const Product alone(kind.layout, kind.block, {group});
+  const Product alone(kind.layout, kind.block, {group}, kind.scales);
   const std::vector<std::uint32_t> expected = alone.of_group(alone.run(), 0);
   const std::vector<std::vector<Group>> all = {{group, {91, 130}},
                                                {{92, 1}, group, {93, 500}},
                                                {{94, 0}, {95, 77}, {96, 16}, group},
                                                {{97, 3000}, {98, 5}, group, {99, 0}, {100, 129}}};
   for (const std::vector<Group>& groups : all) {
-    const Product among(kind.layout, kind.block, groups);
+    const Product among(kind.layout, kind.block, groups, kind.scales);
     const std::vector<std::uint32_t> words = among.run();
     for (std::size_t i = 0; i < groups.size(); ++i)
       if (groups[i].seed == group.seed)
@@ -110,6 +111,19 @@ void compare_refusals(const Kind& kind, const Product& product, Comparison& resu
   refused({300, 0, 77, 1040, 16, 130}, 1, kStatusSplitsExceedRows, "a row too many");
   if (kind.layout == GemmLayout::NT)
     refused({304, 0, 64, 1040, 16, 20}, 16, kStatusUnalignedRows, "a promise that one group breaks");
+}
+
+// The promise that scales are powers of two changes no bit, and one scale that is none is reported: the first, the last, and some between.
+// Extents are multiples of 4, so that no scale is padding.
+void compare_scales(const Kind& kind, const Product& product, const std::vector<std::uint32_t>& expected, Comparison& result) {
+  static_assert(kN % 4 == 0 && kK % 4 == 0);
+  result.expect(product.run_without_promise() == expected, std::string(kind.name) + ", without the promise");
+  for (const bool of_a : {true, false}) {
+    const std::size_t last = product.scale_count(of_a) - 1;
+    for (std::size_t i = 0; i <= 20; ++i)
+      result.expect(product.status_with_other_scale(of_a, last * i / 20) == kStatusOtherScales,
+                    std::string(kind.name) + ", " + (of_a ? "dy" : "x") + ": another scale is reported");
+  }
 }
 
 void compare_calls(const Kind& kind, const Product& product, const std::vector<std::uint32_t>& expected, int calls,
@@ -157,9 +171,10 @@ int compare(int calls) {
   const std::vector<Group> others = {{7, 640}, {8, 33}, {9, 256}};
   for (const Kind& kind :
        {Kind{"TN, 128x128", GemmLayout::TN, WeightBlock::b128x128}, Kind{"TN, 1x128", GemmLayout::TN, WeightBlock::b1x128},
-        Kind{"NT", GemmLayout::NT, WeightBlock::b128x128}}) {
+        Kind{"NT", GemmLayout::NT, WeightBlock::b128x128},
+        Kind{"NT, powers of two", GemmLayout::NT, WeightBlock::b128x128, DrawnScales::pow2}}) {
     const int before = result.made();
-    const Product product(kind.layout, kind.block, groups), other(kind.layout, kind.block, others);
+    const Product product(kind.layout, kind.block, groups, kind.scales), other(kind.layout, kind.block, others, kind.scales);
     const std::vector<std::uint32_t> expected = product.run(), expected_of_other = other.run();
     compare_settings(kind, product, expected, result);
     for (const Group& group : {Group{21, 300}, Group{22, 128}, Group{23, 1}}) compare_neighbours(kind, group, result);
@@ -169,6 +184,7 @@ int compare(int calls) {
       result.expect(product.run_with_listed_w() == expected, std::string(kind.name) + ", w in a list");
     compare_places(kind, product, expected, result);
     compare_refusals(kind, product, result);
+    if (kind.scales == DrawnScales::pow2) compare_scales(kind, product, expected, result);
     compare_calls(kind, product, expected, calls, result);
     compare_streams(kind, product, other, expected, expected_of_other, result);
     std::printf("%s: %d outputs compared\n", kind.name, result.made() - before);

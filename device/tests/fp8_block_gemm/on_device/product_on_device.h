@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -47,10 +48,14 @@ inline constexpr std::int64_t kN = 400, kK = 1040;
 inline std::int64_t blocks(std::int64_t size) { return (size + 127) / 128; }
 inline std::int64_t by4(std::int64_t size) { return (size + 3) / 4 * 4; }
 
-// Finite E4M3 codes, and scales that round in products. What a group has depends on its seed and rows alone.
+// Scales that round in products; or powers of two, of which one in 16 may lie anywhere in the range, so that products overflow and
+// underflow too.
+enum class DrawnScales { any, pow2 };
+
+// Finite E4M3 codes, and scales. What a group has depends on its seed and rows alone.
 class Draw {
  public:
-  explicit Draw(std::uint32_t seed) : bits_(seed) {}
+  Draw(std::uint32_t seed, DrawnScales scales) : bits_(seed), scales_(scales) {}
   void codes(std::vector<std::uint8_t>& to, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       const auto code = static_cast<std::uint8_t>(bits_());
@@ -58,20 +63,28 @@ class Draw {
     }
   }
   void scales(std::vector<float>& to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) to.push_back(0.5f + static_cast<float>(bits_() >> 8) * 0x1p-24f);
+    for (std::int64_t i = 0; i < count; ++i)
+      to.push_back(scales_ == DrawnScales::pow2 ? power_of_two() : 0.5f + static_cast<float>(bits_() >> 8) * 0x1p-24f);
   }
 
  private:
+  float power_of_two() {
+    const bool far = bits_() % 16 == 0;
+    const auto number = static_cast<int>(bits_() % (far ? 255 : 17));
+    return std::ldexp(1.0f, number - (far ? 127 : 8));
+  }
+
   std::mt19937 bits_;
+  DrawnScales scales_;
 };
 
-// A product on the device, with D of its own.
+// A product on the device, with D of its own. With DrawnScales::pow2 the call promises powers of two.
 class Product {
  public:
-  Product(GemmLayout layout, WeightBlock block, const std::vector<Group>& groups)
+  Product(GemmLayout layout, WeightBlock block, const std::vector<Group>& groups, DrawnScales scales = DrawnScales::any)
       : layout_(layout),
         groups_(groups),
-        host_(made(layout, block, groups)),
+        host_(made(layout, block, groups, scales)),
         a_(host_.a),
         b_(host_.b),
         a_scales_(host_.a_scales),
@@ -85,6 +98,7 @@ class Product {
     call_.split_accumulator = true;
     call_.rows = {rows(), splits_.as<std::int64_t>(), static_cast<int>(groups.size())};
     call_.N = kN, call_.K = kK;
+    call_.pow2_scales = scales == DrawnScales::pow2;
     const bool wgrad = layout == GemmLayout::NT;
     const auto operand = [&](const Memory& data, const Memory& scales) {
       GemmOperand made;
@@ -120,6 +134,28 @@ class Product {
     enqueue(settings, nullptr);
     return output();
   }
+
+  // The same bits, by the kernel that takes any scales.
+  std::vector<std::uint32_t> run_without_promise() const {
+    GroupedGemmCall call = call_;
+    call.pow2_scales = false;
+    clear();
+    fp8_block_grouped_gemm(call, {}, nullptr);
+    return output();
+  }
+
+  // The status word after a call in which scale `index` of A, or of B, is no power of two.
+  std::uint32_t status_with_other_scale(bool of_a, std::size_t index) const {
+    std::vector<float> scales = of_a ? host_.a_scales : host_.b_scales;
+    scales.at(index) = std::nextafter(1.0f, 2.0f);
+    const Memory other(scales);
+    GroupedGemmCall call = call_;
+    (of_a ? call.dy : call.x).scale_inv = other.as<void>();
+    fp8_block_grouped_gemm(call, {}, nullptr);
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    return take_status();
+  }
+  std::size_t scale_count(bool of_a) const { return (of_a ? host_.a_scales : host_.b_scales).size(); }
 
   // NT: D as a list, in which each group has the place of another one: the first that of the last.
   std::vector<std::uint32_t> run_in_list() const {
@@ -179,10 +215,7 @@ class Product {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     std::vector<std::uint32_t> words(elements());
     check(cudaMemcpy(words.data(), d_.as<void>(), words.size() * sizeof(float), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    std::uint32_t status = 0;
-    check(cudaMemcpy(&status, status_.as<void>(), sizeof status, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    check(cudaMemset(status_.as<void>(), 0, sizeof status), "cudaMemset");
-    return {std::any_of(words.begin(), words.end(), [](std::uint32_t word) { return word != 0xA5A5A5A5u; }), status};
+    return {std::any_of(words.begin(), words.end(), [](std::uint32_t word) { return word != 0xA5A5A5A5u; }), take_status()};
   }
 
   // The words of group `index` in the output.
@@ -198,10 +231,10 @@ class Product {
     std::vector<float> a_scales, b_scales;
     std::vector<std::int64_t> splits;
   };
-  static Host made(GemmLayout layout, WeightBlock block, const std::vector<Group>& groups) {
+  static Host made(GemmLayout layout, WeightBlock block, const std::vector<Group>& groups, DrawnScales scales) {
     Host host;
     for (const Group& group : groups) {
-      Draw draw(group.seed);
+      Draw draw(group.seed, scales);
       host.splits.push_back(group.rows);
       if (layout == GemmLayout::NT) {
         draw.codes(host.a, kN * group.rows), draw.scales(host.a_scales, blocks(group.rows) * by4(kN));
@@ -213,6 +246,13 @@ class Product {
       }
     }
     return host;
+  }
+
+  std::uint32_t take_status() const {
+    std::uint32_t status = 0;
+    check(cudaMemcpy(&status, status_.as<void>(), sizeof status, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaMemset(status_.as<void>(), 0, sizeof status), "cudaMemset");
+    return status;
   }
 
   std::int64_t words_of(const Group& group) const { return layout_ == GemmLayout::NT ? kN * kK : group.rows * kN; }

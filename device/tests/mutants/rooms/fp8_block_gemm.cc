@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "conformance/backends/device/gemm_request.h"
+#include "conformance/backends/device/pow2_scales.h"
 #include "device/support/multiprocessors.h"
 #include "device/tests/emulated_gemm/poisoned_outputs.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
@@ -45,6 +46,10 @@ const char* const kLines[] = {
     "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first d_type=f32 splits=20,3,0,33 N=24 K=40 seed=9",
     "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first splits=600,32 N=16 K=16 seed=10",
     "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.rows_first d_type=f32 splits=140,0,32 N=16 K=16 seed=11",
+    // Scales that are powers of two: halves of columns, their last 32, a last tile, rounds that are not full.
+    "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first scales=pow2 splits=16,0,600 N=17 K=23 seed=21",
+    "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first d_type=f32 scales=pow2 splits=16 N=136 K=327 "
+    "seed=22",
     // A block that computes a tile without depth after another one; a beta that is 0 but for one.
     "grouped_gemm kind=fp8_block layout=NT plan=assay.sm90.fp8_block.scales_first splits=16,16,0,0,16 N=16 K=136 seed=15",
     "grouped_gemm kind=fp8_block d_type=f32 beta=-1 splits=16 N=16 K=16 seed=16",
@@ -137,12 +142,18 @@ struct AlignedCodes {
   }
 };
 
-std::uint32_t call(Case& problem, bool lists, std::int64_t promise, AlignedCodes* aligned = nullptr) {
+struct Promises {
+  std::int64_t rows_multiple = 1;
+  bool pow2_scales = false;
+};
+
+std::uint32_t call(Case& problem, bool lists, Promises promises, AlignedCodes* aligned = nullptr) {
   conformance::GemmRequest request(Request::of(problem));
   if (aligned != nullptr) request.align_columns(aligned->address(0), aligned->address(1));
   const device::Fp8BlockSettings settings = settings_of(request);
   if (lists) request.pass_lists();
-  request.promise(promise);
+  request.promise(promises.rows_multiple);
+  if (promises.pow2_scales) request.promise_pow2_scales();
   device::check_fp8_block_gemm(request.shape(), settings);
   const std::int64_t bytes = device::fp8_block_gemm_workspace_bytes(request.shape(), settings);
   const std::int64_t own = request.parts().add(bytes);
@@ -163,15 +174,40 @@ std::uint32_t call(Case& problem, bool lists, std::int64_t promise, AlignedCodes
 void check_aligned_columns(const Case& before, const Case& problem, const std::vector<std::int64_t>& rows) {
   Case again = before;
   AlignedCodes aligned(again, rows);
-  if (call(again, false, 1, &aligned) != 0 || again.out.at("d").bytes != problem.out.at("d").bytes) std::abort();
+  if (call(again, false, {}, &aligned) != 0 || again.out.at("d").bytes != problem.out.at("d").bytes) std::abort();
 }
 
 // A promise that the splits break is reported, and nothing is written.
 void break_promise(Case& problem) {
   const std::map<std::string, Tensor> before = problem.out;
-  if (call(problem, false, 16) != device::kStatusUnalignedRows) std::abort();
+  if (call(problem, false, {16, false}) != device::kStatusUnalignedRows) std::abort();
   for (const auto& [name, tensor] : before) {
     if (problem.out.at(name).bytes != tensor.bytes) std::abort();
+  }
+}
+
+// Whether an NT product that may rely on it has scales that are powers of two.
+bool has_pow2_scales(const Case& problem, const conformance::GemmRequest& request, const std::vector<std::int64_t>& rows) {
+  const device::GroupedGemmCall& shape = request.shape();
+  if (shape.layout != GemmLayout::NT || settings_of(request).order != device::Fp8BlockOrder::scales_first || rows.empty())
+    return false;
+  const auto are_pow2 = [&](const char* name, std::int64_t columns) {
+    const Tensor& scales = problem.in.at(name);
+    return conformance::are_pow2_scales({scales.as<float>(), static_cast<std::size_t>(scales.elements())}, rows, columns);
+  };
+  return are_pow2("dy_columnwise_scale_inv", shape.N) && are_pow2("x_columnwise_scale_inv", shape.K);
+}
+
+// One scale that is no power of two is reported, wherever it lies; what pads the scales is not.
+void break_scales(const Case& before, bool of_dy) {
+  const char* const name = of_dy ? "dy_columnwise_scale_inv" : "x_columnwise_scale_inv";
+  const std::int64_t columns = std::get<std::int64_t>(before.attributes.at(of_dy ? "N" : "K")), pitch = (columns + 3) / 4 * 4;
+  const std::int64_t all = before.in.at(name).elements();
+  for (const std::int64_t at : {std::int64_t{0}, all - 1, pitch * (all / pitch - 1) + columns - 1}) {
+    Case problem = before;
+    problem.in.at(name).as<float>()[at] = 1.0f + 0x1p-8f;
+    const bool is_in_use = at % pitch < columns;
+    if (call(problem, false, {1, true}) != (is_in_use ? device::kStatusOtherScales : 0u)) std::abort();
   }
 }
 
@@ -187,7 +223,9 @@ std::uint32_t run(Case& problem) {
   if (!keeps && request.shape().layout == GemmLayout::NT && request.has_elements()) break_promise(problem);
   const bool aligns = reversed && !rows.empty() && request.shape().layout == GemmLayout::NT && request.has_elements();
   const Case before = aligns ? problem : Case{};
-  const std::uint32_t status = call(problem, reversed, reversed && keeps ? 16 : 1);
+  const bool pow2 = request.has_elements() && has_pow2_scales(problem, request, rows);
+  if (pow2) break_scales(problem, reversed);
+  const std::uint32_t status = call(problem, reversed, {reversed && keeps ? 16 : 1, pow2});
   if (aligns && status == 0) check_aligned_columns(before, problem, rows);
   return status;
 }

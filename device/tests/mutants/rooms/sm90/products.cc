@@ -22,6 +22,7 @@ namespace {
 constexpr unsigned kThreads = 128, kRows = 64, kDepth = 32, kMostColumns = 256;
 
 struct Asked {
+  unsigned sums;  // which of the thread's Sums
   int columns;
   Format a_type, b_type;
   std::uint32_t a, b;
@@ -29,11 +30,15 @@ struct Asked {
   bool operator==(const Asked&) const = default;
 };
 
-// What one thread has asked for since its last commit, and its registers.
+struct Sums {
+  float* registers;
+  std::vector<float> held;  // the registers, as they were
+};
+
+// What one thread has asked for since its last commit.
 struct OfThread {
   std::vector<Asked> asked;
-  float* sums = nullptr;
-  std::vector<float> held;  // the registers, as they were
+  std::vector<Sums> sums;
   bool fenced = false, committed = false;
 };
 
@@ -80,7 +85,49 @@ std::size_t place_of(unsigned thread, unsigned i, int columns) {
   return std::size_t{row} * static_cast<unsigned>(columns) + column;
 }
 
+// --- BF16: scales
+
+std::size_t bytes_of_block = 0;
+
+// The memory of a block at the last fence of one of its threads.
+struct Released {
+  std::uint32_t first = 0;  // address
+  std::vector<std::byte> memory;
+};
+std::vector<Released> released;  // by block
+
+DecodedLines decoded_scales(const TensorCoreUnit& unit, std::uint32_t descriptor, unsigned columns, unsigned block) {
+  if ((descriptor >> 14 & 3) != 0) fail("a word that describes no matrix");
+  const Released& seen = released[block];
+  if (seen.memory.empty()) fail("a product of scales that no thread has released");
+  const std::uint32_t first = address_in_block((descriptor & 0x3FFF) << 4, block), next = descriptor >> 16 << 4;
+  DecodedLines lines(unit, Format::bf16);
+  lines.resize(columns, 16);
+  for (unsigned column = 0; column < columns; ++column) {
+    for (unsigned k = 0; k < 16; ++k) {
+      const std::uint32_t plain = first + column / 64 * next + k % 8 * 128 + column % 64 * 2, at = plain ^ (plain >> 7 & 7) << 4;
+      std::uint16_t code = 0;
+      if (at < seen.first || at - seen.first + sizeof code > seen.memory.size())
+        fail("a product of scales beside the block's memory");
+      std::memcpy(&code, &seen.memory[at - seen.first], sizeof code);
+      lines.set(column, k, code);
+    }
+  }
+  return lines;
+}
+
+void multiply_scales(const Asked& asked, unsigned block, std::vector<std::uint32_t>& sums) {
+  static const TensorCoreUnit& unit = *find_tensor_core_unit("sm90.wgmma.f16");
+  const auto columns = static_cast<unsigned>(asked.columns);
+  const DecodedLines a = decoded_scales(unit, asked.a, kRows, block), b = decoded_scales(unit, asked.b, columns, block);
+  for (unsigned row = 0; row < kRows; ++row) {
+    for (unsigned column = 0; column < columns; ++column)
+      sums[row * columns + column] = tensor_core_step(unit, a.line(row), b.line(column), 0);
+  }
+}
+
 void multiply(const Asked& asked, unsigned block, std::vector<std::uint32_t>& sums) {
+  if (asked.a_type == Format::bf16) return multiply_scales(asked, block, sums);
   static const TensorCoreUnit& unit = *find_tensor_core_unit("sm90.wgmma.fp8");
   const auto columns = static_cast<unsigned>(asked.columns);
   const DecodedLines a = decoded(unit, asked.a_type, asked.a, kRows, block);
@@ -102,24 +149,49 @@ void multiply(const Asked& asked, unsigned block, std::vector<std::uint32_t>& su
 
 // All of a warpgroup have committed: the sums come into their registers.
 void compute(Warpgroup& group) {
-  const std::vector<Asked>& asked = group.threads[0].asked;
-  const int columns = asked.front().columns;
-  std::vector<std::uint32_t> sums(std::size_t{kRows} * static_cast<unsigned>(columns));
-  for (unsigned t = 0; t < kThreads; ++t) {
-    const OfThread& each = group.threads[t];
-    if (each.asked != asked) fail("threads of a warpgroup ask for different products");
-    for (unsigned i = 0; i < each.held.size(); ++i) sums[place_of(t, i, columns)] = std::bit_cast<std::uint32_t>(each.held[i]);
+  const OfThread& first = group.threads[0];
+  for (const OfThread& each : group.threads) {
+    if (each.asked != first.asked) fail("threads of a warpgroup ask for different products");
   }
-  for (const Asked& each : asked) multiply(each, group.slot, sums);
-  for (unsigned t = 0; t < kThreads; ++t) {
-    OfThread& each = group.threads[t];
-    for (unsigned i = 0; i < each.held.size(); ++i) each.sums[i] = std::bit_cast<float>(sums[place_of(t, i, columns)]);
+  for (unsigned number = 0; number < first.sums.size(); ++number) {
+    const auto of_thread = static_cast<unsigned>(first.sums[number].held.size());
+    const int columns = static_cast<int>(of_thread) * 2;
+    std::vector<std::uint32_t> sums(std::size_t{kRows} * static_cast<unsigned>(columns));
+    for (unsigned t = 0; t < kThreads; ++t) {
+      const std::vector<float>& held = group.threads[t].sums[number].held;
+      for (unsigned i = 0; i < of_thread; ++i) sums[place_of(t, i, columns)] = std::bit_cast<std::uint32_t>(held[i]);
+    }
+    for (const Asked& each : first.asked) {
+      if (each.sums == number) multiply(each, group.slot, sums);
+    }
+    for (unsigned t = 0; t < kThreads; ++t) {
+      float* const registers = group.threads[t].sums[number].registers;
+      for (unsigned i = 0; i < of_thread; ++i) registers[i] = std::bit_cast<float>(sums[place_of(t, i, columns)]);
+    }
+  }
+  for (OfThread& each : group.threads) {
     each.asked.clear();
+    each.sums.clear();
     each.committed = false;
   }
   group.committed = 0;
   for (const unsigned each : group.waiting) wake(each);
   group.waiting.clear();
+}
+
+// Sums begin with their first product, and are not to be touched until the products have been waited for.
+void ask(float* registers, Asked asked) {
+  OfThread& thread = own();
+  if (!thread.fenced) fail("a product without a fence before it");
+  if (thread.committed) fail("a product before the last ones were waited for");
+  const auto count = static_cast<std::size_t>(asked.columns / 2);
+  const auto known =
+      std::find_if(thread.sums.begin(), thread.sums.end(), [&](const Sums& each) { return each.registers == registers; });
+  asked.sums = static_cast<unsigned>(known - thread.sums.begin());
+  if (known == thread.sums.end()) thread.sums.push_back({registers, {registers, registers + count}});
+  if (thread.sums[asked.sums].held.size() != count) fail("products of other registers in one group");
+  thread.asked.push_back(asked);
+  std::fill_n(registers, count, std::numeric_limits<float>::quiet_NaN());
 }
 
 }  // namespace
@@ -130,18 +202,15 @@ void wgmma_fence_sync_aligned() {
 }
 
 void wgmma_mma_async(float* sums, int columns, Format a_type, Format b_type, std::uint32_t a, std::uint32_t b, int add) {
-  OfThread& thread = own();
-  if (!thread.fenced) fail("a product without a fence before it");
-  if (thread.committed) fail("a product before the last ones were waited for");
-  const Asked asked = {columns, a_type, b_type, a, b, add != 0};
-  if (thread.asked.empty()) {
-    thread.sums = sums;
-    thread.held.assign(sums, sums + columns / 2);
-  }
-  if (thread.sums != sums || thread.held.size() != static_cast<std::size_t>(columns / 2))
-    fail("products of other registers in one group");
-  thread.asked.push_back(asked);
-  std::fill_n(sums, columns / 2, std::numeric_limits<float>::quiet_NaN());
+  ask(sums, {0, columns, a_type, b_type, a, b, add != 0});
+}
+void wgmma_mma_async_bf16(float* sums, int columns, std::uint32_t a, std::uint32_t b) {
+  ask(sums, {0, columns, Format::bf16, Format::bf16, a, b, false});
+}
+
+void fence_proxy_async_shared_cta() {
+  const auto* const memory = static_cast<const std::byte*>(dynamic_shared());
+  released[slot()] = {shared_address(memory), {memory, memory + bytes_of_block}};
 }
 
 void wgmma_commit_group_sync_aligned() {
@@ -168,9 +237,11 @@ void wgmma_wait_group_sync_aligned(int groups) {
   thread.fenced = false;
 }
 
-void begin_products(unsigned blocks) {
+void begin_products(unsigned blocks, std::size_t shared_bytes) {
   warpgroups.clear();
   warpgroups.resize(std::size_t{blocks} * kMostWarpgroups);
+  bytes_of_block = shared_bytes;
+  released.assign(blocks, {});
 }
 
 bool complete_products() {

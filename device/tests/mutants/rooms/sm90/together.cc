@@ -251,7 +251,7 @@ void run_kernel(const Launch& next, const std::function<void()>& thread) {
   block_size.x = launch.threads;
   begin_launch();
   begin_copies();
-  begin_products(launch.grid.x * launch.grid.y);
+  begin_products(launch.grid.x * launch.grid.y, launch.shared_bytes);
   for (unsigned left = of_launch(); left != 0;) {
     const unsigned next_place = first_ready();
     if (next_place == kNobody) {  // what runs beside the threads does as late as it can
