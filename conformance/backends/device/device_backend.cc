@@ -19,8 +19,7 @@ namespace {
 class DeviceCalls : public CudaCalls {
  public:
   explicit DeviceCalls(GemmOptions options)
-      : options_(options),
-        promises_({options.rows_multiple, options.pow2_scales}, [](void* to, const void* from, std::size_t bytes) {
+      : options_(options), promises_(options.promises, [](void* to, const void* from, std::size_t bytes) {
           device::check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "read splits and scales");
         }) {}
 
@@ -52,12 +51,12 @@ class DeviceCalls : public CudaCalls {
  private:
   GemmOptions options_with(const PromiseOptions& promises) const {
     GemmOptions options = options_;
-    options.rows_multiple = promises.rows_multiple, options.pow2_scales = promises.pow2_scales;
+    options.promises = promises;
     return options;
   }
   static DeviceCall made_with(const Request& request, const GemmOptions& options) {
     if (request.op() == "grouped_gemm") return gemm_call(request, options);
-    return is_linear(request) ? linear_call(request, options) : device_call(request, options.rows_multiple);
+    return is_linear(request) ? linear_call(request, options) : device_call(request, options.promises.rows_multiple);
   }
 
   GemmOptions options_;

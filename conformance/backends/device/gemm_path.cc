@@ -133,8 +133,7 @@ GemmPath path_of(const GemmRequest& request, const GemmOptions& options) {
 GemmRequest parse(const Request& request, const GemmOptions& options) {
   GemmRequest parsed(request);
   if (options.passes_lists) parsed.pass_lists();
-  parsed.promise(options.rows_multiple);
-  if (options.pow2_scales) parsed.promise_pow2_scales();
+  parsed.promise(options.promises);
   return parsed;
 }
 
@@ -158,14 +157,14 @@ GemmOptions gemm_options(const std::vector<std::string>& options, bool with_path
                                         : GemmPath::emulated;
     } else if (key == "rows_multiple" && with_path) {
       const char* const last = value.data() + value.size();
-      const auto read = std::from_chars(value.data(), last, made.rows_multiple);
-      const bool good =
-          read.ec == std::errc{} && read.ptr == last && made.rows_multiple >= 1 && made.rows_multiple <= device::kMaxRows;
+      std::int64_t& rows = made.promises.rows_multiple;
+      const auto read = std::from_chars(value.data(), last, rows);
+      const bool good = read.ec == std::errc{} && read.ptr == last && rows >= 1 && rows <= device::kMaxRows;
       if (!good)
         throw InvalidArgument("--backend-options rows_multiple", "'" + value + "'", "1 to " + std::to_string(device::kMaxRows));
     } else if ((key == "lists" || key == "pow2_scales") && with_path) {
       if (value != "on" && value != "off") throw InvalidArgument("--backend-options " + key, "'" + value + "'", "on or off");
-      (key == "lists" ? made.passes_lists : made.pow2_scales) = value == "on";
+      (key == "lists" ? made.passes_lists : made.promises.pow2_scales) = value == "on";
     } else {
       throw InvalidArgument("--backend-options", "'" + each + "'", with_path ? kGemmOptionsHelp : "assume_plan=VERSION (13.10)");
     }

@@ -24,13 +24,10 @@ struct GemmOptions {
   // Not 0: plans are stated as though cuBLASLt were this version (131000), and its algorithm, workspace and multiprocessors
   // those under which that version was measured; `automatic` is then cuBLASLt before all others. For tests of a statement.
   int assumed_version = 0;
-  // Backend `device`: quantizations, products and layers are made with the promise that the rows of every group are multiples of this,
-  // where the splits that supports() saw are. A graph whose splits change to others breaks the promise, which is reported.
-  std::int64_t rows_multiple = 1;
-  // Backend `device`: products of layout NT with FP8 blocks are made with the promise that scales are powers of two, where those that
-  // supports() saw are. A graph whose scales change to others breaks the promise, which is reported where BF16 cannot hold them. Layers
-  // promise it by themselves.
-  bool pow2_scales = false;
+  // Backend `device`: quantizations, products and layers are made with these promises, where what supports() saw keeps them. A graph whose
+  // splits or scales change to others breaks a promise, which is reported: of scales where BF16 cannot hold them. Layers promise
+  // powers of two by themselves.
+  PromiseOptions promises;
   // Backend `device`: w of a grouped GEMM, and D of layout NT, are passed as lists of the matrices of the groups.
   bool passes_lists = false;
 

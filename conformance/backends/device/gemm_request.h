@@ -9,6 +9,7 @@
 
 #include "conformance/backends/device/call_parts.h"
 #include "conformance/backends/device/group_places.h"
+#include "conformance/backends/device/promises.h"
 #include "device/gemm/grouped_gemm.h"
 #include "device/layout/column_layout.h"
 #include "reference/gemm/plan.h"
@@ -44,10 +45,9 @@ class GemmRequest {
   // Passes w and its scales, or D of layout NT that has no C, as lists of the matrices of the groups, where these are aligned as lists want
   // them.
   void pass_lists();
-  // That the rows of every group are a multiple of this.
-  void promise(std::int64_t rows_multiple) { call_.rows_multiple = rows_multiple; }
-  // That block scales are powers of two.
-  void promise_pow2_scales() { call_.pow2_scales = true; }
+  void promise(const PromiseOptions& promises) {
+    call_.rows_multiple = promises.rows_multiple, call_.pow2_scales = promises.pow2_scales;
+  }
 
   // NT of FP8 blocks: codes of dy and x at these addresses instead, with each column at a multiple of 16 bytes
   // (device/layout/column_layout.h).

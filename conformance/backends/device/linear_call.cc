@@ -160,7 +160,7 @@ DeviceCall forward_call(const Request& request, const GemmOptions& options) {
   call.cache = run.cached ? &shape_only : nullptr;
   call.workspace_bytes = device::linear_forward_workspace_bytes(call);
   run.own = step.parts.add(call.workspace_bytes);
-  run.rows_multiple = options.rows_multiple;
+  run.rows_multiple = options.promises.rows_multiple;
   if (call.config.recipe == LinearRecipe::block)
     run.shape = scale_shape(Recipe::block_128x128, Direction::rowwise, call.N, call.K);
   return {step.parts.bytes(), run};
@@ -195,7 +195,7 @@ DeviceCall dgrad_call(const Request& request, const GemmOptions& options) {
   call.workspace_bytes = product ? device::linear_dgrad_workspace_bytes(call) : 0;
   const std::int64_t own = step.parts.add(std::max(call.workspace_bytes, alone.workspace_bytes));
   const Splits splits = step.splits;
-  const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
+  const std::int64_t rows_multiple = options.promises.rows_multiple;  // memory is that of any rows
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             const auto made_ready = [&](device::LinearCall& ready) {
               splits.bind(ready.rows, status);
@@ -265,7 +265,7 @@ DeviceCall wgrad_call(const Request& request, const GemmOptions& options) {
   call.workspace_bytes = product ? device::linear_wgrad_workspace_bytes(call) : 0;
   const std::int64_t own = step.parts.add(std::max(call.workspace_bytes, alone.workspace_bytes));
   const Splits splits = step.splits;
-  const std::int64_t rows_multiple = options.rows_multiple;  // memory is that of any rows
+  const std::int64_t rows_multiple = options.promises.rows_multiple;  // memory is that of any rows
   return {step.parts.bytes(), [=](device::Stream stream, void* workspace, std::uint32_t* status) {
             device::Rows rows = call.rows;
             splits.bind(rows, status);

@@ -8,7 +8,7 @@ namespace assay::conformance {
 
 bool is_linear(const Request& request);
 
-// Made with the promise of options.rows_multiple. Errors: InvalidArgument, NotSupported.
+// Made with the promise of options.promises.rows_multiple. Errors: InvalidArgument, NotSupported.
 DeviceCall linear_call(const Request& request, const GemmOptions& options);
 
 // Puts plan and unit of the step's product into the statement, as far as they are known. Errors: as linear_call().

@@ -362,12 +362,13 @@ TEST(GemmOptions, AreRead) {
   EXPECT_EQ(gemm_options({"gemm=cublaslt"}, true).path, GemmPath::cublaslt);
   EXPECT_EQ(gemm_options({"gemm=auto", "assume_plan=13.10"}, true).assumed_version, 131000);
   EXPECT_EQ(gemm_options({"assume_plan=13.4.1"}, false).assumed_version, 130401);
-  EXPECT_EQ(gemm_options({}, true).rows_multiple, 1);
-  EXPECT_EQ(gemm_options({"rows_multiple=16"}, true).rows_multiple, 16);
+  EXPECT_EQ(gemm_options({}, true).promises.rows_multiple, 1);
+  EXPECT_EQ(gemm_options({"rows_multiple=16"}, true).promises.rows_multiple, 16);
   EXPECT_FALSE(gemm_options({"lists=off"}, true).passes_lists);
   EXPECT_TRUE(gemm_options({"lists=on"}, true).passes_lists);
-  EXPECT_FALSE(gemm_options({"pow2_scales=off"}, true).pow2_scales || gemm_options({"lists=on"}, true).pow2_scales);
-  EXPECT_TRUE(gemm_options({"pow2_scales=on"}, true).pow2_scales);
+  EXPECT_FALSE(gemm_options({"pow2_scales=off"}, true).promises.pow2_scales ||
+               gemm_options({"lists=on"}, true).promises.pow2_scales);
+  EXPECT_TRUE(gemm_options({"pow2_scales=on"}, true).promises.pow2_scales);
   for (const char* wrong :
        {"lists=", "lists=yes", "pow2_scales=16", "rows_multiple=0", "rows_multiple=-16", "rows_multiple=16x",
         "rows_multiple=", "gemm=fast", "assume_plan=13", "assume_plan=13.x", "assume_plan=13.10.1.1", "speed=1"}) {

@@ -124,8 +124,7 @@ class Product {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     std::vector<std::uint32_t> words(elements());
     check(cudaMemcpy(words.data(), d_.as<void>(), words.size() * sizeof(float), cudaMemcpyDeviceToHost), "cudaMemcpy");
-    std::uint32_t status = 0;
-    check(cudaMemcpy(&status, status_.as<void>(), sizeof status, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    const std::uint32_t status = take_status();
     if (status != 0) throw CudaError("status " + describe_status(status));
     return words;
   }

@@ -142,18 +142,12 @@ struct AlignedCodes {
   }
 };
 
-struct Promises {
-  std::int64_t rows_multiple = 1;
-  bool pow2_scales = false;
-};
-
-std::uint32_t call(Case& problem, bool lists, Promises promises, AlignedCodes* aligned = nullptr) {
+std::uint32_t call(Case& problem, bool lists, const conformance::PromiseOptions& promises, AlignedCodes* aligned = nullptr) {
   conformance::GemmRequest request(Request::of(problem));
   if (aligned != nullptr) request.align_columns(aligned->address(0), aligned->address(1));
   const device::Fp8BlockSettings settings = settings_of(request);
   if (lists) request.pass_lists();
-  request.promise(promises.rows_multiple);
-  if (promises.pow2_scales) request.promise_pow2_scales();
+  request.promise(promises);
   device::check_fp8_block_gemm(request.shape(), settings);
   const std::int64_t bytes = device::fp8_block_gemm_workspace_bytes(request.shape(), settings);
   const std::int64_t own = request.parts().add(bytes);

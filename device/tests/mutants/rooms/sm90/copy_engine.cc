@@ -107,8 +107,6 @@ struct Copy {
 };
 std::deque<Copy> under_way;
 
-std::uint32_t swizzled(std::uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
-
 CUtensorMap seen(const Copy& copy) {
   if (copy.given) return *copy.given;
   const auto found = acquired_maps.find(copy.map);

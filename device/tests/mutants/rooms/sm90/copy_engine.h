@@ -35,6 +35,9 @@ struct MemoryPart {
 void describe_memory(std::vector<MemoryPart> tensors, MemoryPart workspace);
 extern bool copies_are_late;
 
+// Where the 128-byte swizzle puts what would lie at `address`, in units of 16 bytes.
+inline std::uint32_t swizzled(std::uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
+
 // A map of bytes in two dimensions with the 128-byte swizzle. False: the driver refuses it.
 bool encode_map(CUtensorMap& map, const void* address, const std::uint64_t (&extents)[2], std::uint64_t pitch,
                 const std::uint32_t (&box)[2]);

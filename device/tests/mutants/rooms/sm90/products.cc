@@ -10,6 +10,7 @@
 
 #include "device/tests/emulated_gemm/dynamic_shared.h"
 #include "device/tests/emulated_gemm/run_kernel.h"
+#include "device/tests/mutants/rooms/sm90/copy_engine.h"
 #include "device/tests/mutants/rooms/sm90/together.h"
 #include "reference/arithmetic/decoded.h"
 
@@ -64,7 +65,7 @@ DecodedLines decoded(const TensorCoreUnit& unit, Format type, std::uint32_t desc
   for (unsigned row = 0; row < rows; ++row) {
     for (unsigned k = 0; k < kDepth; k += 16) {
       const std::uint32_t plain = address_in_block(first, block) + row / 8 * 1024 + row % 8 * 128 + k;
-      const auto* const codes = static_cast<const std::uint8_t*>(at_address(plain ^ (plain >> 7 & 7) << 4, 16));
+      const auto* const codes = static_cast<const std::uint8_t*>(at_address(swizzled(plain), 16));
       for (unsigned i = 0; i < 16; ++i) lines.set(row, k + i, codes[i]);
     }
   }
@@ -105,7 +106,7 @@ DecodedLines decoded_scales(const TensorCoreUnit& unit, std::uint32_t descriptor
   lines.resize(columns, 16);
   for (unsigned column = 0; column < columns; ++column) {
     for (unsigned k = 0; k < 16; ++k) {
-      const std::uint32_t plain = first + column / 64 * next + k % 8 * 128 + column % 64 * 2, at = plain ^ (plain >> 7 & 7) << 4;
+      const std::uint32_t plain = first + column / 64 * next + k % 8 * 128 + column % 64 * 2, at = swizzled(plain);
       std::uint16_t code = 0;
       if (at < seen.first || at - seen.first + sizeof code > seen.memory.size())
         fail("a product of scales beside the block's memory");
